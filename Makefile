@@ -57,7 +57,7 @@ tsan: ## build with ThreadSanitizer and run the tests that use the network or th
 	@tools/install.sh test
 	@tests/run tsan
 
-portable: ## build without SSE2 and run the unit tests
+portable: ## build without SSE2 and run the unit tests of what differs
 	@tools/install.sh test
 	@tests/run portable
 
@@ -72,6 +72,7 @@ format: ## rewrite the sources with clang-format, and the README's code with the
 
 install: build ## install below PREFIX (/usr/local); DESTDIR is put before it
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
+	@if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" -eq 0 ] && command -v ldconfig >/dev/null; then ldconfig; fi
 
 clean: ## remove everything that was built, except the tools and the fuzzing corpus
 	@rm -rf build-asan build-tsan build-portable build-fuzz

@@ -1,5 +1,5 @@
-# What "make install" leaves: the program, its manual pages, the headers, both libraries, and how pkg-config and CMake find them. Every file is
-# relocatable, so the prefix is chosen when installing.
+# What "make install" leaves: the program, its manual pages, completions and unit, the headers, both libraries, and how pkg-config and CMake
+# find them. Every file is relocatable, so the prefix is chosen when installing.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
@@ -9,7 +9,15 @@ if(TARGET weft)
 endif()
 if(TARGET man)
   install(DIRECTORY ${CMAKE_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR})
+  install(FILES ${CMAKE_BINARY_DIR}/completion/bash/weft DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${CMAKE_BINARY_DIR}/completion/zsh/_weft DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES ${CMAKE_BINARY_DIR}/completion/fish/weft.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
+# The unit names the program, whose place is known when it is installed.
+install(CODE "
+  set(WEFT_PROGRAM \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/weft\")
+  configure_file(\"${PROJECT_SOURCE_DIR}/packaging/weft@.service.in\" \"${CMAKE_BINARY_DIR}/weft@.service\" @ONLY)
+  file(INSTALL \"${CMAKE_BINARY_DIR}/weft@.service\" DESTINATION \"\${CMAKE_INSTALL_PREFIX}/lib/systemd/user\")")
 install(FILES packaging/config.schema.json packaging/grafana-weft.json DESTINATION ${CMAKE_INSTALL_DATADIR}/weft)
 install(DIRECTORY include/weft TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
 

@@ -97,7 +97,7 @@ static int run_rest(run *self, weft_peer *events, const char *host, const weft_c
     if (r >= 0)
         r = weft_flush(events, INITIALIZE_MS);
     if (r >= 0)
-        r = weft_connect_with(url, opts, &post);
+        r = weft_connect_with(url, opts, &post, NULL);
     if (r >= 0)
         r = weft_to_text(WEFT_OBJ({"prompt", weft_str(prompt)}), NULL, &body, &len);
     if (r >= 0)
@@ -129,7 +129,7 @@ int main(int argc, char **argv) {
     if (!chosen && argc != 3)
         return fprintf(stderr, "usage: cdev-client [--protocol auto|jsonrpc|rest] HOST:PORT PROMPT\n"), 2;
     snprintf(url, sizeof url, "ws://%s/ws", host);
-    int r = weft_connect_with(url, &opts, &peer), jsonrpc = strcmp(protocol, "jsonrpc") == 0;
+    int r = weft_connect_with(url, &opts, &peer, NULL), jsonrpc = strcmp(protocol, "jsonrpc") == 0;
     if (r >= 0 && strcmp(protocol, "auto") == 0)
         r = jsonrpc = detect(peer);
     if (r >= 0)

@@ -54,14 +54,11 @@ static int run(weft_peer *peer) {
                                {.fd = output ? 1 : -1, .events = POLLOUT}};
         if (poll(fds, 2, poll_timeout(peer)) < 0)
             return -errno;
-        bool was_full = weft_peer_full(peer);
         if (fds[1].revents && (r = write_output(peer)) < 0)
             return r;
-        if (was_full && !weft_peer_full(peer) && (r = weft_peer_feed(peer, NULL, 0, now_ms())) < 0)
-            return r; /* what came while it was full was kept unread */
         r = fds[0].revents ? read_input(peer) : 1;
-        if (r > 0)
-            r = weft_peer_tick(peer, now_ms()) < 0 ? -ETIMEDOUT : 1;
+        int due = r > 0 ? weft_peer_tick(peer, now_ms()) : 0; /* takes what was kept unread while the output was full, too */
+        r = due < 0 ? due : r;
     }
     while (weft_peer_output(peer).len > 0 && write_output(peer) == 0)
         ;

@@ -133,11 +133,11 @@ static int serve(weft_loop *loop, weft_service *service, const settings *how) {
     for (char **url = how->urls; *url && r >= 0; url++) {
         r = weft_server_listen(server, *url, &how->listen);
         if (r < 0)
-            fprintf(stderr, "spec-server: %s: %s\n", *url, weft_strerror(r));
+            fprintf(stderr, "spec-server: %s\n", weft_server_trouble(server));
     }
     for (size_t i = 0; r >= 0 && weft_server_url(server, i); i++)
         fprintf(stderr, "listening on %s\n", weft_server_url(server, i));
-    return r < 0 ? r : weft_loop_run(loop);
+    return r < 0 ? r : weft_server_run(server);
 }
 
 int main(int argc, char **argv) {

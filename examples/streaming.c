@@ -43,7 +43,7 @@ int main(void) {
     if (r >= 0)
         r = weft_server_listen(server, "mem:count", NULL);
     if (r >= 0)
-        r = weft_connect_on(loop, "mem:count", NULL, &peer);
+        r = weft_connect_on(loop, "mem:count", NULL, &peer, NULL);
     if (r >= 0)
         r = weft_call_start(peer, "count", WEFT_OBJ({"to", weft_int(3)}),
                             &(weft_call_opts){.on_answer = on_answer, .on_part = on_part, .ctx = loop}, NULL);
@@ -53,7 +53,5 @@ int main(void) {
     weft_peer_free(peer);
     weft_server_free(server);
     weft_service_unref(service);
-    if (loop)
-        weft_loop_run(loop); /* until everything is closed */
     return r < 0;
 }

@@ -17,17 +17,17 @@ static int publish(weft_req *req, const weft_json *params, void *ctx) {
 static int listen_at(hub *all, const char *url) {
     int r = weft_server_listen(all->server, url, NULL);
     if (r < 0)
-        fprintf(stderr, "ws-broadcast: %s: %s\n", url, weft_strerror(r));
+        fprintf(stderr, "ws-broadcast: %s\n", weft_server_trouble(all->server));
     return r;
 }
 
-static int run(hub *all, weft_loop *loop, int argc, char **argv) {
+static int run(hub *all, int argc, char **argv) {
     int r = argc > 1 ? 0 : listen_at(all, "ws://127.0.0.1:8080/");
     for (int i = 1; i < argc && r >= 0; i++)
         r = listen_at(all, argv[i]);
     for (size_t i = 0; r >= 0 && weft_server_url(all->server, i); i++)
         fprintf(stderr, "listening on %s\n", weft_server_url(all->server, i));
-    return r < 0 ? r : weft_loop_run(loop);
+    return r < 0 ? r : weft_server_run(all->server);
 }
 
 int main(int argc, char **argv) {
@@ -42,7 +42,7 @@ int main(int argc, char **argv) {
     if (r >= 0)
         r = weft_server_new(loop, &(weft_server_opts){.service = service}, &all.server);
     if (r >= 0)
-        r = run(&all, loop, argc, argv);
+        r = run(&all, argc, argv);
     weft_server_free(all.server);
     weft_service_unref(service);
     return r < 0;

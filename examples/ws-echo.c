@@ -21,12 +21,12 @@ static int serve(weft_loop *loop, weft_service *service, const char *url) {
     if (r < 0)
         return r;
     fprintf(stderr, "listening on %s\n", weft_server_url(server, 0));
-    return weft_loop_run(loop);
+    return weft_server_run(server);
 }
 
-static void on_state(weft_peer *peer, weft_state state, int why, void *data) {
+static void on_state(weft_peer *peer, weft_peer_state state, int why, void *data) {
     int *ret = data;
-    if (state != WEFT_CLOSED)
+    if (state != WEFT_PEER_CLOSED)
         return;
     *ret = why;
     weft_peer_free(peer);
@@ -35,8 +35,9 @@ static void on_state(weft_peer *peer, weft_state state, int why, void *data) {
 static int be_client(weft_loop *loop, weft_service *service, const char *url) {
     int why = 0;
     weft_peer *peer;
-    int r = weft_connect_on(
-        loop, url, &(weft_connect_opts){.service = service, .on_raw = echo, .on_state = on_state, .data = &why}, &peer);
+    int r = weft_connect_on(loop, url,
+                            &(weft_connect_opts){.service = service, .on_raw = echo, .on_state = on_state, .data = &why},
+                            &peer, NULL);
     if (r >= 0)
         r = weft_loop_run(loop); /* until the server closes */
     return r < 0 ? r : 0;

@@ -81,7 +81,7 @@ static inline int fuzz_blob(weft_req *req, const weft_json *params, void *ctx) {
 
 static const weft_method fuzz_methods[] = {
     {.name = "e", .handler = fuzz_echo},
-    {.name = "k", .handler = fuzz_keep, .flags = WEFT_SOON | WEFT_CHANGES},
+    {.name = "k", .handler = fuzz_keep, .flags = WEFT_ROW_SOON | WEFT_ROW_CHANGES},
     {.name = "y", .handler = fuzz_bye},
     {.name = "b", .handler = fuzz_blob},
     {.name = "s", .handler = fuzz_echo, .scope = "admin"},

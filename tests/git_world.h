@@ -193,7 +193,7 @@ static inline void git_world_turn(git_world *w) {
 
 #define GIT_UNTIL(w, condition)                                                                                             \
     do {                                                                                                                    \
-        int64_t until_ = world_ms() + 6 * WORLD_PATIENCE_MS;                                                                \
+        int64_t until_ = world_ms() + WORLD_PATIENCE_MS;                                                                    \
         while (!(condition) && world_ms() < until_)                                                                         \
             git_world_turn(w);                                                                                              \
         CHECK(condition);                                                                                                   \

@@ -50,6 +50,12 @@ typedef struct hub_world {
     pid_t next_pid;
     int stops; /* how often the daemon was asked to stop */
     bool stop_force;
+    struct hub_gate {
+        weft_gate_done *done;
+        void *ctx;
+        char gate[64];
+        bool cancelled;
+    } * gate_runs;       /* the gate that runs; NULL: none did */
     char heard[16][160]; /* what agents were told: "task-0000 cancel", ... */
     size_t heard_count;
 } hub_world;
@@ -225,10 +231,58 @@ static inline void hub_automate(hub_world *world, const char *rules) {
     weft_doc_free(jobs_doc);
 }
 
+/* ---- gates that the test plays ---- */
+
+static inline bool hub_knows_gate(void *ctx, const char *gate) {
+    (void) ctx;
+    return strcmp(gate, "test") == 0 || strcmp(gate, "lint") == 0;
+}
+
+/* One at a time, until hub_gate_ends(). */
+static inline int hub_run_gate(void *ctx, const char *gate, const char *folder, weft_gate_done *done, void *done_ctx,
+                               uint64_t *ret_id) {
+    hub_world *world = ctx;
+    (void) folder;
+    if (!world->gate_runs)
+        world->gate_runs = calloc(1, sizeof *world->gate_runs);
+    if (world->gate_runs->done)
+        return -EAGAIN;
+    *world->gate_runs = (struct hub_gate){.done = done, .ctx = done_ctx};
+    snprintf(world->gate_runs->gate, sizeof world->gate_runs->gate, "%s", gate);
+    *ret_id = 1;
+    return 0;
+}
+
+static inline void hub_cancel_gate(void *ctx, uint64_t id) {
+    hub_world *world = ctx;
+    (void) id;
+    world->gate_runs->cancelled = true;
+}
+
+static inline weft_gate_runner hub_gate_runner(hub_world *world) {
+    return (weft_gate_runner){.ctx = world, .knows = hub_knows_gate, .run = hub_run_gate, .cancel = hub_cancel_gate};
+}
+
+/* The gate that runs has ended so. */
+static inline void hub_gate_ends(hub_world *world, int r, bool passed, const char *output) {
+    struct hub_gate gate = *world->gate_runs;
+    world->gate_runs->done = NULL;
+    gate.done(gate.ctx,
+              &(weft_gate_report){
+                  .r = r, .passed = passed, .exit_code = passed ? 0 : 1, .ms = 5, .output = {output, strlen(output)}});
+}
+
 /* 0, or -ENOMEM; in either case hub_done(). */
 static inline int hub_init(hub_world *world, const hub_opts *opts) {
-    static const weft_dialect *const all[] = {&weft__aiwg,    &weft__cdev,        &weft__acp, &weft__tinyvex,
-                                              &weft__planner, &weft__hub_methods, NULL};
+    static const weft_dialect *const all[] = {&weft__aiwg,
+                                              &weft__cdev,
+                                              &weft__acp,
+                                              &weft__tinyvex,
+                                              &weft__planner,
+                                              &weft__wiggum,
+                                              &weft__hub_methods,
+                                              &weft__dashboard_methods,
+                                              NULL};
     static char why[WEFT_STORE_WHY];
     *world = (hub_world){.now = HUB_EPOCH_MS, .next_pid = 4000};
     hub_stage = world;
@@ -267,6 +321,11 @@ static inline int hub_init(hub_world *world, const hub_opts *opts) {
                               &world->hub.plans),
               0);
     HUB_UNTIL(world, world->ready);
+    world->ready = false;
+    CHECK_INT(weft__gated_new(&(weft_gated_opts){.engine = world->engine, .gates = hub_gate_runner(world)}, hub_ready, world,
+                              &world->hub.gated),
+              0);
+    HUB_UNTIL(world, world->ready);
     int r = weft__dialects_new(opts->dialects ? opts->dialects : all, &world->hub, opts->alloc, &world->dialects);
     if (r < 0)
         return r;
@@ -286,6 +345,10 @@ static inline void hub_done(hub_world *world) {
         world->hub.clients = weft__hub_clients_free(world->hub.clients);
     world->hub.automation = weft__automation_free(world->hub.automation);
     world->hub.plans = weft__plans_free(world->hub.plans);
+    world->hub.gated = weft__gated_free(world->hub.gated);
+    if (world->gate_runs && world->gate_runs->done)
+        hub_gate_ends(world, -ECANCELED, false, "");
+    free(world->gate_runs);
     world->snapshots = weft__snapshots_free(world->snapshots);
     world->engine = weft__engine_free(world->engine);
     world->store = weft__store_close(world->store);

@@ -16,12 +16,16 @@ run_packages='
     libssl-dev                pc:openssl
     zlib1g-dev                pc:zlib
     libsqlite3-dev            pc:sqlite3
-    libpcre2-dev              pc:libpcre2-8'
+    libpq-dev                 pc:libpq
+    libpcre2-dev              pc:libpcre2-8
+    libqrencode-dev           pc:libqrencode'
 test_packages='
     g++                       c++
     clang                     clang
     libclang-rt-14-dev        -
     llvm                      llvm-symbolizer
+    git                       git
+    procps                    ps
     npm                       npm
     ca-certificates           -
     python3                   python3
@@ -32,9 +36,13 @@ test_packages='
     curl                      curl
     valgrind                  valgrind
     prometheus                promtool
+    postgresql                -
     groff-base                groff
     fish                      fish
-    zsh                       zsh'
+    zsh                       zsh
+    shellcheck                shellcheck
+    pyflakes3                 pyflakes3
+    yamllint                  yamllint'
 bench_packages='
     python3                   python3
     g++                       c++
@@ -42,6 +50,8 @@ bench_packages='
     ca-certificates           -
     libjsonrpc-glib-1.0-dev   pc:jsonrpc-glib-1.0
     libjsonrpccpp-dev         -
+    rapidjson-dev             -
+    libsimdjson-dev           -
     redis-server              redis-server'
 lint_packages='
     clang-format              clang-format
@@ -131,9 +141,9 @@ install_npm() { # FOLDER [OPTION...]: from tests/npm/FOLDER into build/tools/FOL
 }
 
 # Whole programs, each in a folder of its own: they bring other versions of what the tests use themselves. Optional packages are
-# programs for every other kind of machine; the one for this kind is named by those that need it. Together they take 1.1 GB.
+# programs for every other kind of machine; the one for this kind is named by those that need it. Together they take 1.4 GB.
 install_programs() {
-    for program in acpx openrpc gemini codex claude; do
+    for program in acpx openrpc gemini codex claude mcp runtimes eslint; do
         install_npm "$program" --omit=optional
     done
 }

@@ -52,6 +52,7 @@ typedef struct weft_gate {
     void (*after)(void *ctx, const weft_gate_outcome *outcome);
     void *ctx;
     unsigned flags; /* only for methods that have one of these flags; 0: for all, and for names that no method has */
+    WEFT_ROOM(4);
 } weft_gate;
 
 /* Let a request pass that a gate has taken over: the next gates are asked, then its handler runs, within this call. Never

@@ -60,8 +60,8 @@ WEFT_API weft_json weft_at(const weft_json *array, size_t index);
 WEFT_API weft_json weft_pointer(const weft_json *value, const char *pointer);
 
 /* The value itself, or the fallback when it is absent or of another type. A string is NUL-terminated, lives as long as its
- * document, and is the fallback too when it contains a NUL (ask weft_text() then) or memory is short. An integer also reads
- * 1.0 and 1e3; outside int64 is the fallback, and for weft_num_of() so is a number beyond the largest double. */
+ * document, and is the fallback too when it contains a NUL (ask weft_bytes_of() then) or memory is short. An integer also
+ * reads 1.0 and 1e3; outside int64 is the fallback, and for weft_num_of() so is a number beyond the largest double. */
 WEFT_API const char *weft_str_of(const weft_json *value, const char *fallback);
 WEFT_API int64_t weft_int_of(const weft_json *value, int64_t fallback);
 WEFT_API double weft_num_of(const weft_json *value, double fallback);
@@ -72,7 +72,7 @@ WEFT_API int64_t weft_get_int(const weft_json *object, const char *name, int64_t
 WEFT_API double weft_get_num(const weft_json *object, const char *name, double fallback);
 WEFT_API bool weft_get_bool(const weft_json *object, const char *name, bool fallback);
 /* The decoded bytes of a string, NULs included. -EINVAL: not a string; -ENOMEM. */
-WEFT_API int weft_text(const weft_json *value, weft_bytes *ret);
+WEFT_API int weft_bytes_of(const weft_json *value, weft_bytes *ret);
 
 /* Walk an array or object, in the order of the text, duplicates included:
  *     for (weft_iter it = weft_iterate(params); weft_next(&it);)  use(&it.name, &it.value);
@@ -222,12 +222,38 @@ static inline weft_val weft_arr(std::initializer_list<weft_val> items) {
 #define WEFT_ARR(...) weft_arr((const weft_val[]){__VA_ARGS__}, sizeof((const weft_val[]){__VA_ARGS__}) / sizeof(weft_val))
 #endif
 
-/* Growing output, for programs that write JSON themselves. Owned: free text with weft_text_free(). */
+/* A value as text, for programs that write JSON themselves. Owned: free it with weft_text_free(). Here and below the text
+ * ends in NUL, and ret_len may be NULL. -EINVAL: a name is NULL, or the value is nested deeper than 128. */
 WEFT_API int weft_to_text(weft_val value, const weft_alloc *alloc, char **ret, size_t *ret_len);
 /* RFC 8785 canonical form: members sorted by UTF-16 code units, numbers as ECMAScript prints them, the last of duplicate
  * members. -EBADMSG when the text has a lone surrogate or a number beyond double, which the form cannot express. */
 WEFT_API int weft_to_canonical(const weft_json *value, const weft_alloc *alloc, char **ret, size_t *ret_len);
-WEFT_API void weft_text_free(char *text, const weft_alloc *alloc);
+WEFT_API char *weft_text_free(char *text, const weft_alloc *alloc);
+
+/* A value whose size is only known while it is made:
+ *
+ *     weft_builder_array(b, NULL);
+ *     for (...)
+ *         weft_builder_add(b, NULL, WEFT_OBJ({"id", weft_int(row->id)}));
+ *     weft_builder_end(b);
+ *     r = weft_builder_val(b, &list);
+ *
+ * What goes wrong on the way is told once, at the end. In an object everything has a name, elsewhere it is NULL. */
+typedef struct weft_builder weft_builder;
+WEFT_API int weft_builder_new(const weft_alloc *alloc, weft_builder **ret);
+WEFT_API weft_builder *weft_builder_free(weft_builder *builder);
+WEFT_API void weft_builder_freep(weft_builder **builder);
+WEFT_API void weft_builder_object(weft_builder *builder, const char *name);
+WEFT_API void weft_builder_array(weft_builder *builder, const char *name);
+/* End the object or array that was begun last. */
+WEFT_API void weft_builder_end(weft_builder *builder);
+/* One value, copied; weft_none() is left out. */
+WEFT_API void weft_builder_add(weft_builder *builder, const char *name, weft_val value);
+/* The value, borrowed until the builder is used again. -EINVAL: it is not whole, or a name is missing or too many;
+ * -EMSGSIZE: over 64 MiB, which no message can carry; -ENOMEM. */
+WEFT_API int weft_builder_val(weft_builder *builder, weft_val *ret);
+/* Forget what was built and what went wrong, for the next value. */
+WEFT_API void weft_builder_reset(weft_builder *builder);
 
 #ifdef __cplusplus
 }

@@ -37,6 +37,8 @@ enum {
     WEFT_NULLABLE = 1 << 2, /* null counts as absent */
     WEFT_ALIAS = 1 << 3, /* another name of the row above it, for callers that spell it so: it counts as that row where that
                             is required, is not looked at where that is there, has no position and is not shown */
+    WEFT_RANGE = 1 << 4, /* min and max count: of an int or num, of the characters of a str, of the items of an arr.
+                            INT64_MIN and INT64_MAX are no limit */
 };
 
 /* One row of a params table; a row with a NULL name ends it. Positional params fill the rows in order. A table that ends
@@ -48,15 +50,62 @@ typedef struct weft_param {
     size_t offset; /* of the field in the caller's struct */
     unsigned flags;
     const char *help;
+    const char *const *one_of; /* str: one of these, ends with NULL; NULL: anything */
+    int64_t min, max;          /* with WEFT_RANGE */
+    WEFT_ROOM(2);
 } weft_param;
 
-/* clang-format takes the braces for a block. */
+/* What a field of each kind is; the macros below do not compile for a field of another type. */
+#define WEFT_FIELD_any weft_json
+#define WEFT_FIELD_str const char *
+#define WEFT_FIELD_int int64_t
+#define WEFT_FIELD_num double
+#define WEFT_FIELD_bool bool
+#define WEFT_FIELD_obj weft_json
+#define WEFT_FIELD_arr weft_json
+#if defined(__cplusplus)
+extern "C++" {
+template <typename Is, typename Want> struct weft_field_type_;
+template <typename Same> struct weft_field_type_<Same, Same> { char is_right; };
+}
+#define WEFT_FIELD(type_, field, want)                                                                                      \
+    (offsetof(type_, field) + 0 * sizeof(weft_field_type_<decltype(((type_ *) 0)->field), want>))
+#elif defined(__GNUC__)
+#define WEFT_FIELD(type_, field, want)                                                                                      \
+    (offsetof(type_, field) + 0 * sizeof(struct {                                                                           \
+                                  unsigned the_field_is_of_another_type                                                     \
+                                      : __builtin_types_compatible_p(__typeof__(((type_ *) 0)->field), want)                \
+                                        ? 1                                                                                 \
+                                        : -1;                                                                               \
+                              }))
+#else
+#define WEFT_FIELD(type_, field, want) (offsetof(type_, field) + 0 / (sizeof(((type_ *) 0)->field) == sizeof(want)))
+#endif
+
+/* A field that must be there, one that may, one of a few words, one within limits; another name of the field above; and the
+ * end, with the struct that all of them are fields of. clang-format takes the braces for a block. */
 /* clang-format off */
-#define WEFT_MUST(type_, field, kind, help_) {#field, WEFT_PARAM_##kind, offsetof(type_, field), WEFT_REQUIRED, help_}
-#define WEFT_MAY(type_, field, kind, help_) {#field, WEFT_PARAM_##kind, offsetof(type_, field), 0, help_}
-#define WEFT_ALSO(type_, field, kind, name_) {name_, WEFT_PARAM_##kind, offsetof(type_, field), WEFT_ALIAS, NULL}
-#define WEFT_END(type_) {NULL, WEFT_PARAM_any, sizeof(type_), 0, NULL}
+#define WEFT_ROW_(name_, kind_, at, flags_, help_, one_of_, min_, max_) \
+    {name_, kind_, at, flags_, help_, one_of_, min_, max_, {0}}
+#define WEFT_MUST(type_, field, kind, help_) \
+    WEFT_ROW_(#field, WEFT_PARAM_##kind, WEFT_FIELD(type_, field, WEFT_FIELD_##kind), WEFT_REQUIRED, help_, NULL, 0, 0)
+#define WEFT_MAY(type_, field, kind, help_) \
+    WEFT_ROW_(#field, WEFT_PARAM_##kind, WEFT_FIELD(type_, field, WEFT_FIELD_##kind), 0, help_, NULL, 0, 0)
+#define WEFT_MUST_BE(type_, field, words, help_) \
+    WEFT_ROW_(#field, WEFT_PARAM_str, WEFT_FIELD(type_, field, WEFT_FIELD_str), WEFT_REQUIRED, help_, words, 0, 0)
+#define WEFT_MAY_BE(type_, field, words, help_) \
+    WEFT_ROW_(#field, WEFT_PARAM_str, WEFT_FIELD(type_, field, WEFT_FIELD_str), 0, help_, words, 0, 0)
+#define WEFT_MUST_IN(type_, field, kind, min_, max_, help_) \
+    WEFT_ROW_(#field, WEFT_PARAM_##kind, WEFT_FIELD(type_, field, WEFT_FIELD_##kind), WEFT_REQUIRED | WEFT_RANGE, help_, NULL, \
+              min_, max_)
+#define WEFT_MAY_IN(type_, field, kind, min_, max_, help_) \
+    WEFT_ROW_(#field, WEFT_PARAM_##kind, WEFT_FIELD(type_, field, WEFT_FIELD_##kind), WEFT_RANGE, help_, NULL, min_, max_)
+#define WEFT_ALSO(type_, field, kind, name_) \
+    WEFT_ROW_(name_, WEFT_PARAM_##kind, WEFT_FIELD(type_, field, WEFT_FIELD_##kind), WEFT_ALIAS, NULL, NULL, 0, 0)
+#define WEFT_END(type_) WEFT_ROW_(NULL, WEFT_PARAM_any, sizeof(type_), 0, NULL, NULL, 0, 0)
 /* clang-format on */
+/* A table has at most this many rows. */
+#define WEFT_PARAMS_ROWS 64
 /* A struct of params is at most this large; a method with a larger one cannot be registered. */
 #define WEFT_PARAMS_MAX 512
 
@@ -65,26 +114,37 @@ typedef struct weft_error_row {
     int code;
     const char *message;
     const char *reason; /* stable camelCase name in data.reason, or NULL */
+    WEFT_ROOM(2);
 } weft_error_row;
 
 enum {
-    WEFT_CHANGES = 1 << 0,    /* it changes something: an idempotency key is honoured, a client does not retry it blindly */
-    WEFT_HIDDEN = 1 << 1,     /* not listed by rpc.discover */
-    WEFT_OPEN = 1 << 2,       /* may be called before authentication */
-    WEFT_SOON = 1 << 3,       /* it is answered soon, though not in the handler (it is being stored, say): what the same
-                                 connection asks behind it waits for that answer, so that answers come in order and see what
-                                 was changed. With WEFT_CHANGES, others that have both do not wait for it: they are stored
-                                 together. The items of one batch never wait for each other */
-    WEFT_STRICT = 1 << 4,     /* a member of named params that the table does not have is refused with -32602 (data.reason
-                                 "unknownParam", data.path), so that a mistyped option is not ignored. "_meta" and the tokens
-                                 of weft_part() are always allowed. Needs params */
-    WEFT_OWN_FLAGS = 1 << 16, /* from this one on, flags mean what the program wants */
+    WEFT_ROW_CHANGES = 1 << 0, /* it changes something: an idempotency key is honoured, a client does not retry it blindly */
+    WEFT_ROW_HIDDEN = 1 << 1,  /* not listed by rpc.discover */
+    WEFT_ROW_OPEN = 1 << 2,    /* may be called before authentication */
+    WEFT_ROW_SOON = 1 << 3,    /* it is answered soon, though not in the handler (it is being stored, say): what the same
+                              connection asks behind it waits for that answer, so that answers come in order and see what
+                              was changed. With WEFT_ROW_CHANGES, others that have both do not wait for it: they are stored
+                              together. The items of one batch never wait for each other */
+    WEFT_ROW_STRICT = 1 << 4,  /* a member of named params that the table does not have is refused with -32602 (data.reason
+                              "unknownParam", data.path), so that a mistyped option is not ignored. "_meta" and the tokens
+                              of weft_part() are always allowed. Needs params */
+    WEFT_ROW_OWN_FLAGS = 1 << 16, /* from this one on, flags mean what the program wants */
 };
+
+/* A call as it may look, for rpc.discover. Texts are JSON. */
+typedef struct weft_example {
+    const char *name;   /* NULL ends a list */
+    const char *help;   /* one line; NULL: none */
+    const char *params; /* an array or an object; NULL: none */
+    const char *result; /* NULL: of a notification */
+    WEFT_ROOM(2);
+} weft_example;
 
 /* One of several rows that a name stands for, where it depends on who asks which one answers. */
 typedef struct weft_form {
     const char *name; /* of the protocol, say; NULL ends a list of them */
     const struct weft_method *row;
+    WEFT_ROOM(2);
 } weft_form;
 
 typedef struct weft_method {
@@ -106,6 +166,9 @@ typedef struct weft_method {
                                   Positional params are checked by the names of the table, absent ones as {} */
     const weft_form *forms;    /* for a row without params whose handler hands on to one of these: rpc.discover shows their
                                   params and results. NULL: it stands for itself */
+    const char *description;   /* more than a line, Markdown; NULL: help is all */
+    const weft_example *examples; /* NULL: none */
+    WEFT_ROOM(6);
 } weft_method;
 
 /* The struct that the params were bound to by the method's table, which ends with WEFT_END. Yours to change until the
@@ -117,8 +180,11 @@ WEFT_API void *weft_req_params(weft_req *req);
  * answered naming the field (data.reason "invalidParams", data.path): just return what it returns. The table is the
  * method's own, which has been checked already, or another. */
 WEFT_API int weft_bind(weft_req *req, const weft_param *table, const weft_json *params, void *ret_struct);
-/* Hand a request on to another row, from within a handler: params are checked and bound by that row's table and WEFT_STRICT,
- * then its handler runs with this ctx. Return what it returns. */
+/* The same for a value within the params, an object or an array: at is its place (a JSON Pointer such as "/address"), which
+ * the answer's data.path begins with ("/address/zip"). An absent value has no members. */
+WEFT_API int weft_bind_at(weft_req *req, const char *at, const weft_param *table, const weft_json *value, void *ret_struct);
+/* Hand a request on to another row, from within a handler: params are checked and bound by that row's table and
+ * WEFT_ROW_STRICT, then its handler runs with this ctx. Return what it returns. */
 WEFT_API int weft_req_pass_on(weft_req *req, const weft_method *row, const weft_json *params, void *ctx);
 
 /* ---- answering ---- */
@@ -131,9 +197,13 @@ WEFT_API int weft_req_pass_on(weft_req *req, const weft_method *row, const weft_
 #define WEFT_CANCELLED (-32800)
 
 /* Answer. req is taken, whatever comes back: 0 queued; -EPIPE the caller has gone; -ENOMEM (then an error was answered in
- * its place if at all possible). */
+ * its place if at all possible); -EALREADY it was answered before, and this is not sent. What has been answered is known
+ * until the service goes, unless more than 16,384 requests were open at once. */
 WEFT_API int weft_reply(weft_req *req, weft_val result);
 WEFT_API int weft_fail(weft_req *req, int code, const char *message, weft_val data);
+/* The same with the message in the form of printf(), at most WEFT_MESSAGE_MAX bytes of it. */
+#define WEFT_MESSAGE_MAX 1024
+WEFT_API int weft_failf(weft_req *req, int code, weft_val data, const char *format, ...) WEFT_PRINTF(4, 5);
 /* The same with data {"reason": reason}. */
 WEFT_API int weft_refuse(weft_req *req, int code, const char *message, const char *reason);
 
@@ -157,6 +227,7 @@ typedef struct weft_identity {
     int64_t port;         /* of the other end; 0 unknown */
     bool local;           /* not from a network: rate limits are not for it */
     const char *endpoint; /* the URL of the server by which it came in, as weft_server_url() has it; "" unknown */
+    WEFT_ROOM(6);
 } weft_identity;
 
 /* Does this caller have the scope? NULL: there is nothing to have. */

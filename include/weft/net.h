@@ -4,36 +4,18 @@
  *     https://...   stdio:   exec:program arg "quoted arg"   mem:name (inside one loop)
  *
  * A server answers any number of endpoints with one service; a client is a weft_peer that a loop looks after. libuv does the
- * work and is not part of this interface. Nothing here prints, exits or installs a signal handler, except weft_serve(). */
+ * work and is not part of this interface. Nothing here prints or exits, and nothing installs a signal handler, except
+ * weft_serve(), weft_server_run() and weft_signal_new(). What may be called from which thread: <weft/loop.h>. */
 #ifndef WEFT_NET_H
 #define WEFT_NET_H
 
+#include <weft/loop.h>
 #include <weft/peer.h>
 #include <weft/sign.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* ---- the loop ---- */
-
-typedef struct weft_loop weft_loop;
-WEFT_API int weft_loop_new(const weft_alloc *alloc, weft_loop **ret);
-/* Everything on it must be closed already. A name that is still being looked up for something that was cannot be called off:
- * after a tenth of a second what that needs is left to it. */
-WEFT_API weft_loop *weft_loop_free(weft_loop *loop);
-WEFT_API void weft_loop_freep(weft_loop **loop);
-/* Until weft_loop_stop() or until nothing is left to wait for. */
-WEFT_API int weft_loop_run(weft_loop *loop);
-/* One turn; waits for something to happen when wait is true. 1 there is more to come, 0 nothing left. */
-WEFT_API int weft_loop_once(weft_loop *loop, bool wait);
-WEFT_API void weft_loop_stop(weft_loop *loop);
-/* To drive it from another loop: poll this descriptor for input, wait at most the timeout (-1 for ever), call
- * weft_loop_once(loop, false). */
-WEFT_API int weft_loop_fd(const weft_loop *loop);
-WEFT_API int weft_loop_timeout_ms(const weft_loop *loop);
-/* Monotonic milliseconds, as of this turn. */
-WEFT_API int64_t weft_loop_now(const weft_loop *loop);
 
 /* ---- TLS ---- */
 
@@ -45,6 +27,7 @@ typedef struct weft_tls_opts {
     const char *ca;
     const char *server_name; /* client: the name to expect instead of the URL's host */
     bool insecure;           /* client: do not verify; for tests and first contact only */
+    WEFT_ROOM(8);
 } weft_tls_opts;
 
 /* ---- server ---- */
@@ -63,6 +46,7 @@ typedef struct weft_token {
     const char *scopes;          /* for identity.scopes; NULL: "*" */
     const unsigned char *digest; /* the token's SHA-256, 32 bytes, where the token itself is not known any more */
     int64_t expires_at; /* seconds since 1970; from then on it is refused and its connections are closed. 0: never */
+    WEFT_ROOM(4);
 } weft_token;
 
 /* How one endpoint is served. Zero means the default. */
@@ -78,11 +62,12 @@ typedef struct weft_listen_opts {
     const char *id_header;      /* WebSocket: the answer to the handshake names the connection in this header, with 32
                                    random hexadecimal digits. At most 64 bytes; NULL: no such header. Copied */
     bool token_later;           /* WebSocket: who shows no token at all may connect, is answered 401 to every method without
-                                   WEFT_OPEN, and has auth_ms to show one there */
+                                   WEFT_ROW_OPEN, and has auth_ms to show one there */
     bool any_uid;               /* unix: accept peers of other users too */
     weft_style style;
     bool no_batch;
     bool lenient;
+    WEFT_ROOM(8);
 } weft_listen_opts;
 
 typedef struct weft_server_opts {
@@ -111,12 +96,16 @@ typedef struct weft_server_opts {
     /* The client will send no more. true: it may still listen, keep the connection until weft_peer_free(). NULL or false:
      * what it asked for is answered, then it is closed. data is the peer's. */
     bool (*on_eof)(weft_peer *peer, void *data);
+    WEFT_ROOM(8);
 } weft_server_opts;
 
 WEFT_API int weft_server_new(weft_loop *loop, const weft_server_opts *opts, weft_server **ret);
 /* Serve one more endpoint. -EADDRINUSE: somebody answers there; a stale Unix socket is replaced. Port 0 takes a free port.
  * opts may be NULL. */
 WEFT_API int weft_server_listen(weft_server *server, const char *url, const weft_listen_opts *opts);
+/* Serve this URL no more, as weft_server_url() has it, nor any other on the same socket; who is connected there is closed.
+ * The memory of an endpoint is kept until the server is freed. -ENOENT: there is none. */
+WEFT_API int weft_server_unlisten(weft_server *server, const char *url);
 /* Replace the Host names and the origins that all endpoints accept, as in weft_listen_opts. -ENOMEM: nothing has changed. */
 WEFT_API int weft_server_allow(weft_server *server, const char *const *hosts, const char *const *origins);
 /* Replace the tokens of all endpoints that ask for one; an empty list lets nobody in. Connections that showed a token which
@@ -125,6 +114,19 @@ WEFT_API int weft_server_allow(weft_server *server, const char *const *hosts, co
 WEFT_API int weft_server_tokens(weft_server *server, const weft_token *tokens);
 /* The endpoint's URL with the port that was taken, in the order of weft_server_listen(); NULL past the end. Borrowed. */
 WEFT_API const char *weft_server_url(const weft_server *server, size_t index);
+/* Stop accepting: who connects is refused, who is connected stays. weft_server_stop() ends these too. */
+WEFT_API void weft_server_refuse(weft_server *server);
+/* Make the Unix sockets again whose files somebody has removed or replaced by something that is no socket in use;
+ * connections stay. 1 some were made, 0 none was missing; -EADDRINUSE another listens there by now, -EAGAIN it is too soon
+ * after the last time, or why one cannot be made. */
+WEFT_API int weft_server_renew(weft_server *server);
+/* Why the last weft_server_listen() failed, as a sentence ("unix:/run/x.sock: somebody answers there already"); "" if none
+ * has. Borrowed: the next one overwrites it. */
+WEFT_API const char *weft_server_trouble(const weft_server *server);
+/* Run the server's loop until SIGINT or SIGTERM, then stop gracefully; a second signal ends it at once. weft_server_stop()
+ * from a callback ends it, too, whatever else is on the loop. 0, or <0: the signals cannot be handled. The server is still
+ * to be freed. */
+WEFT_API int weft_server_run(weft_server *server);
 /* Stop accepting, let open requests finish for at most grace_ms, say good-bye, close. on_stopped may be NULL. */
 WEFT_API void weft_server_stop(weft_server *server, void (*on_stopped)(weft_server *server, void *ctx), void *ctx);
 /* Close everything at once and free. */
@@ -160,9 +162,23 @@ typedef struct weft_login_opts {
     const char *home;    /* the page to go to after logging in; NULL: /login, which then says who is logged in. Copied */
     int64_t session_s;   /* how long a session lasts: 7 days */
     size_t max_sessions; /* 256; then the oldest ends */
+    /* Sessions that shall outlive the server: it says what to keep whenever one begins or ends, and is told when it starts
+     * again. The text has digests only: nobody can log in with it. Both may be NULL. */
+    const char *kept; /* what on_keep was told last; lines that make no sense are passed over. Not kept itself */
+    void (*on_keep)(void *ctx, const char *text);
+    /* May this caller log in by a code? What it is asked about may still be wrong. NULL: everybody may. */
+    bool (*may_use_code)(void *ctx, const weft_identity *who);
+    void *ctx;
+    WEFT_ROOM(8);
 } weft_login_opts;
 /* opts may be NULL. -EALREADY. */
 WEFT_API int weft_server_login(weft_server *server, const weft_login_opts *opts);
+/* A code that logs one page in, once: GET /login?code=CODE gives the browser a session as the token of this name would. 128
+ * random bits as hexadecimal digits, kept only as a digest; counts for so many milliseconds, and not after the token's end.
+ * At most 16 wait at a time, then the oldest is forgotten. -ENOENT: no endpoint asks for a token of this name; -ENOTCONN:
+ * pages cannot log in here; -EIO: no random bytes. */
+#define WEFT_LOGIN_CODE 33
+WEFT_API int weft_server_login_code(weft_server *server, const char *token_name, int64_t for_ms, char ret[WEFT_LOGIN_CODE]);
 WEFT_API const char *weft_http_method(const weft_http *http);
 WEFT_API const char *weft_http_path(const weft_http *http);
 /* Without a token that was shown in it, so that it can be logged. */
@@ -183,6 +199,7 @@ typedef struct weft_http_answer_opts {
     const char *etag;           /* names this content: a digest or a version, without quotes. A client that shows that it has
                                    it (If-None-Match) is answered 304 without a body. NULL: none */
     weft_bytes body;            /* copied */
+    WEFT_ROOM(8);
 } weft_http_answer_opts;
 /* The same with headers. -EINVAL: also a header or an etag with a character that does not belong there; the client got a
  * 500.
@@ -198,6 +215,7 @@ typedef struct weft_http_stream {
      * later. */
     void (*on_gone)(weft_http *http, void *ctx);
     void *ctx;
+    WEFT_ROOM(4);
 } weft_http_stream;
 /* Send the head; opts->body is the first part. http stays the caller's, until weft_http_end() or, if this fails, until
  * weft_http_answer(). -EINVAL, -ENOMEM as above, and nothing was sent; -EPIPE the connection has gone. stream may be NULL.
@@ -211,12 +229,12 @@ WEFT_API int weft_http_end(weft_http *http);
 
 /* ---- client ---- */
 
-typedef enum weft_state {
-    WEFT_CONNECTING,
-    WEFT_CONNECTED,
-    WEFT_DISCONNECTED, /* will try again, unless reconnect is off */
-    WEFT_CLOSED,
-} weft_state;
+typedef enum weft_peer_state {
+    WEFT_PEER_CONNECTING,
+    WEFT_PEER_CONNECTED,
+    WEFT_PEER_DISCONNECTED, /* will try again, unless reconnect is off */
+    WEFT_PEER_CLOSED,
+} weft_peer_state;
 
 /* The head of an answer that a client over HTTP got. Borrowed until the callback returns. */
 typedef struct weft_http_reply weft_http_reply;
@@ -250,7 +268,7 @@ typedef struct weft_connect_opts {
     bool quiet_stderr; /* exec: the child's stderr goes to /dev/null, not to ours */
     bool same_user;    /* unix: only if the process that listens is this user's or root's; otherwise -EACCES */
     void *data;
-    void (*on_state)(weft_peer *peer, weft_state state, int why, void *data);
+    void (*on_state)(weft_peer *peer, weft_peer_state state, int why, void *data);
     void (*on_notification)(weft_peer *peer, const char *method, const weft_json *params, void *data);
     void (*on_drain)(weft_peer *peer, void *data);
     /* http: an answer begins. Its messages come afterwards, one or, as server-sent events, any number. Redirects are not
@@ -258,11 +276,14 @@ typedef struct weft_connect_opts {
     void (*on_reply)(weft_peer *peer, const weft_http_reply *reply, void *data);
     bool (*on_raw)(weft_peer *peer, weft_bytes body, bool binary, void *data); /* see weft_peer_opts */
     bool (*on_eof)(weft_peer *peer, void *data); /* the other side will send no more; true: keep it, see weft_server_opts */
-    /* Where to put a sentence about a failure for which there is no peer to ask: a bad URL, a blocking connect. May be NULL;
-     * cut to trouble_size bytes, NUL-terminated; untouched on success. */
-    char *ret_trouble;
-    size_t trouble_size;
+    WEFT_ROOM(8);
 } weft_connect_opts;
+
+/* Why something did not work, as a sentence; untouched on success. */
+#define WEFT_TROUBLE_MAX 256
+typedef struct weft_trouble {
+    char text[WEFT_TROUBLE_MAX];
+} weft_trouble;
 
 /* The last failure of a client's connection as a sentence ("the server refused the token (401 Unauthorized)"); "" if there
  * was none. Borrowed: the next attempt overwrites it. */
@@ -278,14 +299,17 @@ WEFT_API int weft_peer_set_headers(weft_peer *peer, const weft_header *headers);
  * -ENOTCONN: it is closed. */
 WEFT_API int weft_peer_listen(weft_peer *peer);
 
-/* Connect and wait until it is ready. The peer brings a loop of its own; only the blocking functions below drive it. */
+/* Connect and wait until it is ready. The peer brings a loop of its own; only the blocking functions below drive it. opts
+ * and ret_trouble, which says why there is no peer, may be NULL, here and below. */
 WEFT_API int weft_connect(const char *url, weft_peer **ret);
-WEFT_API int weft_connect_with(const char *url, const weft_connect_opts *opts, weft_peer **ret);
+WEFT_API int weft_connect_with(const char *url, const weft_connect_opts *opts, weft_peer **ret, weft_trouble *ret_trouble);
 /* Begin connecting on a loop; on_state says how it went, always from the loop. Calls made before are sent once connected.
  * When the connection is lost, open calls complete with -ECONNRESET; calls made while there is none wait for the next, or
- * complete with -ENOTCONN when there will be none. weft_peer_free() closes it, the loop finishes the closing. */
-WEFT_API int weft_connect_on(weft_loop *loop, const char *url, const weft_connect_opts *opts, weft_peer **ret);
-/* Call and wait. Only on peers from weft_connect() and weft_connect_with(). Not inside a callback. */
+ * complete with -ENOTCONN when there will be none. weft_peer_free() closes it, the loop finishes the closing. <0 and
+ * ret_trouble: what can be said at once, a bad URL; what comes later is asked from weft_peer_trouble(). */
+WEFT_API int weft_connect_on(weft_loop *loop, const char *url, const weft_connect_opts *opts, weft_peer **ret,
+                             weft_trouble *ret_trouble);
+/* Call and wait. ret may be NULL. Only on peers from weft_connect() and weft_connect_with(). Not inside a callback. */
 WEFT_API int weft_call(weft_peer *peer, const char *method, weft_val params, weft_answer *ret);
 WEFT_API int weft_call_with(weft_peer *peer, const char *method, weft_val params, const weft_call_opts *opts,
                             weft_answer *ret);

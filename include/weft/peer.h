@@ -43,6 +43,7 @@ typedef struct weft_limits {
     int64_t idempotent_ms;    /* how long an answer is kept for a retry: 10 min */
     int64_t rate_per_minute;  /* requests of one network client, not on Unix sockets and stdio: 0 no limit. Over it they are
                                  answered 429, or with the code of the row's error with the reason "rateLimited" */
+    WEFT_ROOM(8);
 } weft_limits;
 
 typedef struct weft_service_opts {
@@ -50,6 +51,9 @@ typedef struct weft_service_opts {
     void *ctx;                  /* for handlers whose row has none */
     const char *title;          /* for rpc.discover */
     const char *version;
+    const char *description;          /* for rpc.discover, Markdown; NULL: none */
+    const weft_method *notifications; /* what the service tells its clients, for rpc.discover (x-notifications): rows without
+                                         a handler. Ends with a NULL name; borrowed for the service's life; NULL: none */
     weft_limits limits;
     const weft_alloc *alloc;
     /* May this caller call this method? NULL: its identity must have the row's scope. 0 yes, -EACCES forbidden (answered
@@ -67,22 +71,32 @@ typedef struct weft_service_opts {
     /* Check each result against the schema of its row, and answer -32603 (data.reason "invalidResult") in place of one that
      * does not fit. It costs more than most handlers do: for tests and debugging. */
     bool check_results;
+    /* Error messages name what they are about, as AIWG's do: "Method not found: NAME", "Missing required parameter: NAME".
+     * Codes and data are the same. */
+    bool named_errors;
     /* Every message in and out, for a log. NULL: none. Tokens and auth members are not removed here. */
     void (*on_message)(void *ctx, weft_peer *peer, bool outgoing, weft_bytes text);
+    WEFT_ROOM(8);
 } weft_service_opts;
 
+/* opts may be NULL. Errors as of weft_service_add(), for the first row that is refused. */
 WEFT_API int weft_service_new(const weft_service_opts *opts, weft_service **ret);
 WEFT_API weft_service *weft_service_ref(weft_service *service);
 WEFT_API weft_service *weft_service_unref(weft_service *service);
+WEFT_API void weft_service_freep(weft_service **service); /* the same, for WEFT_AUTO() */
 /* Add or remove a method while peers are connected. The row is borrowed and must outlive its registration.
- * -EEXIST, -ENOENT, -EMSGSIZE (over WEFT_PARAMS_MAX), -EINVAL (its params_schema cannot be compiled). */
+ * -EEXIST, -ENOENT, -EMSGSIZE (over WEFT_PARAMS_MAX or WEFT_PARAMS_ROWS). -EINVAL: it has no name or no handler, a name that
+ * the protocol keeps for itself ("rpc."), a params_schema that cannot be compiled, or a result or an example that is no
+ * JSON.
+ */
 WEFT_API int weft_service_add(weft_service *service, const weft_method *method);
 WEFT_API int weft_service_remove(weft_service *service, const char *name);
 WEFT_API const weft_method *weft_service_find(weft_service *service, const char *name);
 /* Change the limits while peers are connected. A peer keeps its max_body until its identity changes; a rate begins to count
  * for clients that connect after there was none. */
 WEFT_API void weft_service_set_limits(weft_service *service, const weft_limits *limits);
-/* The OpenRPC 1.2.6 document of the visible methods. Owned text. rpc.discover answers the same. */
+/* The OpenRPC 1.2.6 document of the visible methods. Owned: free it with weft_text_free() and the service's allocator. It
+ * ends in NUL; ret_len may be NULL. rpc.discover answers the same. */
 WEFT_API int weft_service_discover(weft_service *service, char **ret, size_t *ret_len);
 
 /* Counters since the service was made. */
@@ -122,7 +136,7 @@ typedef struct weft_peer_opts {
     bool no_batch;    /* refuse batches with one -32600 (ACP, MCP) */
     bool lenient;     /* accept messages without "jsonrpc" */
     bool eager;       /* lines: act on what is whole although its line has not ended; some servers end no line */
-    bool locked;      /* answer 401 to every method without WEFT_OPEN until the identity is authenticated */
+    bool locked;      /* answer 401 to every method without WEFT_ROW_OPEN until the identity is authenticated */
     bool extras;      /* the other side knows params._meta["weft/deadlineMs"] and ["weft/idempotencyKey"] */
     bool gzip;        /* Content-Length and HTTP: say that we read gzip. It is used from when the other side has said so */
     unsigned deflate; /* WebSocket: permessage-deflate was negotiated; 9..15 is the window for what we send */
@@ -140,8 +154,10 @@ typedef struct weft_peer_opts {
     bool (*on_raw)(weft_peer *peer, weft_bytes body, bool binary, void *data);
     /* Output appeared where there was none: flush soon. Never called from feed or tick. */
     void (*on_output)(weft_peer *peer, void *data);
-    /* Queued output fell below the soft limit again after weft_peer_full(). */
+    /* Queued output fell below the soft limit again after weft_peer_full(). Runs at the end of weft_peer_feed() or
+     * weft_peer_tick(), when what came in meanwhile has had its turn: who streams here can be cancelled. */
     void (*on_drain)(weft_peer *peer, void *data);
+    WEFT_ROOM(8);
 } weft_peer_opts;
 
 /* service may be NULL for a peer that only calls; otherwise the peer holds a reference. */
@@ -151,15 +167,16 @@ WEFT_API weft_peer *weft_peer_free(weft_peer *peer);
 WEFT_API void weft_peer_freep(weft_peer **peer);
 
 /* Bytes from the other side. 0 go on; -ECONNRESET it said good-bye, other <0 it broke the protocol: in both cases send
- * what output there is, then close. Bytes are kept unread while the output is over the soft limit (weft_peer_full()); feed
- * again, with none if there are none, once it has drained. */
+ * what output there is, then close. Bytes are kept unread while the output is over the soft limit (weft_peer_full()) or it
+ * is paused; weft_peer_deadline() says when they can be taken, and weft_peer_tick() takes them. */
 WEFT_API int weft_peer_feed(weft_peer *peer, const void *data, size_t len, int64_t now_ms);
 /* There will be no more bytes. 0: it ended between messages; -EPROTO in the middle of one. Open calls fail -ECONNRESET;
  * open requests may still be answered, unless weft_peer_free() comes first. */
 WEFT_API int weft_peer_eof(weft_peer *peer);
 WEFT_API weft_bytes weft_peer_output(weft_peer *peer);
 WEFT_API void weft_peer_sent(weft_peer *peer, size_t n);
-/* Do what is due. 0, or -ETIMEDOUT: the other side is dead, close. */
+/* Do what is due: calls and requests expire, input that was kept unread is taken, and after it on_drain runs. 0 go on;
+ * -ETIMEDOUT: the other side is dead, close; other <0 as of weft_peer_feed(). */
 WEFT_API int weft_peer_tick(weft_peer *peer, int64_t now_ms);
 /* When weft_peer_tick() is next needed; INT64_MAX: never. */
 WEFT_API int64_t weft_peer_deadline(const weft_peer *peer);
@@ -172,7 +189,7 @@ WEFT_API int weft_peer_send_raw(weft_peer *peer, weft_bytes body, bool binary);
 /* Output is over the soft limit: do not read from this peer, do not stream to it. */
 WEFT_API bool weft_peer_full(const weft_peer *peer);
 /* Take no more messages from it for a while: bytes that come are kept unread, and a transport stops reading. For a program
- * that passes them on to somebody slower. Without a transport, feed again, with none if there are none, once it goes on. */
+ * that passes them on to somebody slower. */
 WEFT_API void weft_peer_pause(weft_peer *peer, bool paused);
 /* Requests of theirs that we have not answered yet. */
 WEFT_API size_t weft_peer_open_requests(const weft_peer *peer);
@@ -194,15 +211,17 @@ typedef struct weft_error {
     weft_json data; /* absent if there is none */
 } weft_error;
 
-/* What came back. Exactly one of result and error is there. */
+/* What came back. Exactly one of result and error is there. What you hand to weft_call() is all zero to begin with, and may
+ * be used again for the next call: that forgets the answer before. */
 typedef struct weft_answer {
     const weft_json *result;
     const weft_error *error;
     weft_doc *doc_; /* ours */
     weft_json result_;
     weft_error error_;
+    WEFT_ROOM(2);
 } weft_answer;
-/* Frees what a blocking weft_call() put there. */
+/* Free what a blocking weft_call() put there. */
 WEFT_API void weft_answer_done(weft_answer *answer);
 #if defined(__GNUC__)
 #define WEFT_ANSWER __attribute__((cleanup(weft_answer_done))) weft_answer
@@ -213,7 +232,7 @@ WEFT_API void weft_answer_done(weft_answer *answer);
 typedef void weft_on_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx);
 
 typedef struct weft_call_opts {
-    weft_on_answer *on_answer; /* required for weft_call_start() */
+    weft_on_answer *on_answer; /* NULL: nobody is told; weft_call() has its own */
     void *ctx;
     int64_t timeout_ms; /* 0: the service's default; <0: none */
     /* Parts sent ahead of the answer; asks for them in the request (needs named or no params). Restarts the timeout. */
@@ -225,10 +244,13 @@ typedef struct weft_call_opts {
     /* Why it does not fit, just before on_answer. Borrowed. NULL: not told. */
     void (*on_misfit)(weft_peer *peer, const weft_schema_report *report, void *ctx);
     bool send_deadline; /* tell the other side how long we wait; sent only to peers with extras */
+    WEFT_ROOM(8);
 } weft_call_opts;
 
 /* Queue a request. on_answer runs exactly once: with a result, with the peer's error, or with why there is none.
- * -ENOBUFS: too many calls open or output over the hard limit; nothing was sent and on_answer will not run. */
+ * params is an object or an array; weft_none(), null and an absent value are left out. -EINVAL: params of another kind, or
+ * no method; -ENOBUFS: too many calls open or output over the hard limit. Nothing was sent then, and on_answer will not run.
+ * opts may be NULL: nobody is told of the answer. */
 WEFT_API int weft_call_start(weft_peer *peer, const char *method, weft_val params, const weft_call_opts *opts,
                              int64_t *ret_id);
 /* Give up a call: on_answer runs with -ECANCELED, the other side is told. -ENOENT: it is over already. */
@@ -265,12 +287,14 @@ WEFT_API int weft_batch_notify(weft_batch *batch, const char *method, weft_val p
 /* Queue it. The batch is taken. On failure its calls complete with the same error. An empty batch sends nothing. */
 WEFT_API int weft_batch_send(weft_batch *batch);
 WEFT_API weft_batch *weft_batch_free(weft_batch *batch);
+WEFT_API void weft_batch_freep(weft_batch **batch);
 
 /* Send the same notification to many: encoded once per framing. */
 typedef struct weft_shared weft_shared;
 WEFT_API int weft_shared_new(weft_service *service, const char *method, weft_val params, weft_shared **ret);
 WEFT_API int weft_shared_send(weft_shared *shared, weft_peer *peer);
 WEFT_API weft_shared *weft_shared_free(weft_shared *shared);
+WEFT_API void weft_shared_freep(weft_shared **shared);
 
 #ifdef __cplusplus
 }

@@ -46,6 +46,7 @@ typedef struct weft_schema_opts {
                          of stack */
     size_t max_steps; /* of one check: schemas that are tried and members or items that are looked at (10,000,000) */
     size_t max_regex; /* steps of all patterns in one check (2,000,000) */
+    WEFT_ROOM(4);
 } weft_schema_opts;
 
 /* Why a value does not fit, or a schema cannot be compiled. */
@@ -54,6 +55,7 @@ typedef struct weft_schema_error {
     const char *keyword;  /* JSON Pointer of the keyword that it does not fit, in the schema ("/properties/name/maxLength");
                              if  that is in another one, its URI with the pointer as fragment */
     const char *message;  /* about that value, without a subject: "must be a string" */
+    WEFT_ROOM(2);
 } weft_schema_error;
 
 #define WEFT_SCHEMA_ERRORS 16
@@ -64,6 +66,7 @@ typedef struct weft_schema_report {
     size_t count;
     bool more;   /* there were more than WEFT_SCHEMA_ERRORS */
     void *ours_; /* ours */
+    WEFT_ROOM(4);
 } weft_schema_report;
 WEFT_API void weft_schema_report_done(weft_schema_report *report);
 #if defined(__GNUC__)

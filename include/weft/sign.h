@@ -34,6 +34,7 @@ typedef struct weft_sign_key {
     const char *name;   /* checking: for identity.name; NULL: the id */
     const char *scopes; /* checking: for identity.scopes; NULL: "*" */
     bool unnamed;       /* checking: it is also the key of requests that name none */
+    WEFT_ROOM(4);
 } weft_sign_key;
 
 /* ---- checking ---- */
@@ -53,6 +54,7 @@ typedef struct weft_signatures_opts {
     int64_t (*wall_ms)(void *ctx);
     int64_t (*steady_ms)(void *ctx);
     void *ctx; /* of these three */
+    WEFT_ROOM(4);
 } weft_signatures_opts;
 
 /* -EINVAL: a key whose id or secret cannot be; -EEXIST: two keys have one id, or one secret, with which a signature would
@@ -60,6 +62,7 @@ typedef struct weft_signatures_opts {
 WEFT_API int weft_signatures_new(const weft_signatures_opts *opts, weft_signatures **ret);
 /* The service that has its gate must be gone. */
 WEFT_API weft_signatures *weft_signatures_free(weft_signatures *signatures);
+WEFT_API void weft_signatures_freep(weft_signatures **signatures);
 /* For weft_service_opts.gates; borrowed. A request with a good signature is its key's: identity.name and, where its
  * connection may do everything, identity.scopes; where the connection may do less, it may do what both allow. One with a
  * bad signature is answered -32003 with data.reason, and a notification is dropped:
@@ -75,6 +78,7 @@ WEFT_API const weft_gate *weft_signatures_gate(weft_signatures *signatures);
 typedef struct weft_signature_stats {
     uint64_t accepted, refused;     /* requests and notifications */
     uint64_t dropped_notifications; /* of those refused: nobody was told */
+    WEFT_ROOM(4);
 } weft_signature_stats;
 WEFT_API weft_signature_stats weft_signatures_stats(const weft_signatures *signatures);
 

@@ -43,6 +43,7 @@ typedef struct weft_error_stats {
     int code;
     const char *reason; /* data.reason; "": there was none, or none that is a short word */
     uint64_t count;
+    WEFT_ROOM(2);
 } weft_error_stats;
 
 typedef struct weft_measures {

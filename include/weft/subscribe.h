@@ -73,6 +73,7 @@ typedef struct weft_sub_opts {
     int64_t save_ms;  /* saved so long after a value: 1 s; <0: after each value. Also when the connection is lost, and by
                          weft_sub_free() and weft_peer_free() */
     size_t max_value; /* bytes of a value that comes in chunks: 32 MiB */
+    WEFT_ROOM(8);
 } weft_sub_opts;
 
 /* Follow a stream. peer is one of weft_connect_on() or, driven by weft_wait(), of weft_connect(); calls that its on_state

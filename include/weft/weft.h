@@ -12,6 +12,7 @@
 #include <weft/sign.h>   /* signed requests */
 #include <weft/stats.h>  /* figures about a service */
 #include <weft/peer.h>   /* the peer without I/O */
+#include <weft/loop.h>   /* the loop, timers, signals, work from threads */
 #include <weft/net.h>    /* transports, server, client */
 #include <weft/subscribe.h> /* streams that outlive a connection */
 /* clang-format on */

@@ -130,6 +130,8 @@ extern const weft_inner weft__inner[];
 
 void weft__help_all(FILE *to);
 void weft__help_verb(FILE *to, const weft_verb *verb);
+/* The options of every verb that connects. */
+void weft__help_connection(FILE *to);
 /* The tables of options a verb has, own first; NULL-terminated. */
 #define WEFT_OPTION_TABLES 4
 void weft__option_tables(const weft_verb *verb, const weft_option *ret[WEFT_OPTION_TABLES]);

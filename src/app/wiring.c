@@ -13,25 +13,33 @@ int weft__demo_main(int argc, char **argv);
     ROW(weft__start_verb)      \
     ROW(weft__stop_verb)       \
     ROW(weft__restart_verb)    \
+    ROW(weft__reload_verb)     \
     ROW(weft__status_verb)     \
     ROW(weft__logs_verb)       \
     ROW(weft__top_verb)        \
     ROW(weft__doctor_verb)     \
     ROW(weft__config_verb)     \
     ROW(weft__trust_verb)      \
+    ROW(weft__store_verb)      \
     ROW(weft__token_verb)      \
+    ROW(weft__open_verb)       \
+    ROW(weft__pair_verb)       \
     ROW(weft__task_verb)       \
     ROW(weft__chat_verb)       \
     ROW(weft__plan_verb)       \
+    ROW(weft__build_verb)      \
     ROW(weft__answer_verb)     \
+    ROW(weft__worktree_verb)   \
+    ROW(weft__runner_verb)     \
+    ROW(weft__hubs_verb)       \
     ROW(weft__approvals_verb)  \
     ROW(weft__session_verb)    \
     ROW(weft__agents_verb)     \
+    ROW(weft__mcp_verb)        \
     ROW(weft__cost_verb)       \
     ROW(weft__automation_verb) \
     ROW(weft__events_verb)     \
     ROW(weft__sub_verb)        \
-    ROW(weft__acp_verb)        \
     ROW(weft__call_verb)       \
     ROW(weft__notify_verb)     \
     ROW(weft__listen_verb)     \
@@ -40,6 +48,7 @@ int weft__demo_main(int argc, char **argv);
     ROW(weft__ping_verb)       \
     ROW(weft__bridge_verb)     \
     ROW(weft__bench_verb)      \
+    ROW(weft__acp_verb)        \
     ROW(weft__completion_verb) \
     ROW(weft__man_verb)        \
     ROW(weft__version_verb)    \
@@ -48,7 +57,8 @@ int weft__demo_main(int argc, char **argv);
 /* The first that lasts is the usual one. */
 #define STORES(ROW)   \
     ROW(weft__sqlite) \
-    ROW(weft__memory)
+    ROW(weft__memory) \
+    ROW(weft__postgres)
 
 #define DRIVERS(ROW)       \
     ROW(weft__driver_acp)  \
@@ -63,6 +73,9 @@ int weft__demo_main(int argc, char **argv);
     ROW(weft__cdev)        \
     ROW(weft__acp)         \
     ROW(weft__tinyvex)     \
+    ROW(weft__wiggum)      \
+    ROW(weft__dashboard_methods) \
+    ROW(weft__mcp_rows)    \
     ROW(weft__hub_methods)
 /* clang-format on */
 

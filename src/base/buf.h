@@ -47,6 +47,9 @@ static inline int weft__buf_put(weft_buf *buf, const weft_alloc *alloc, const vo
     buf->end += n;
     return 0;
 }
+static inline int weft__buf_put_text(weft_buf *buf, const weft_alloc *alloc, const char *text) {
+    return weft__buf_put(buf, alloc, text, strlen(text));
+}
 /* Forget n bytes at the front; memory of an emptied buffer that is not lent is given back. */
 void weft__buf_take(weft_buf *buf, const weft_alloc *alloc, size_t n);
 void weft__buf_done(weft_buf *buf, const weft_alloc *alloc);

@@ -190,6 +190,7 @@ int weft_to_canonical(const weft_json *value, const weft_alloc *alloc, char **re
     }
     *weft__buf_tail(&canon.out) = '\0';
     *ret = canon.out.data;
-    *ret_len = weft__buf_len(&canon.out);
+    if (ret_len)
+        *ret_len = weft__buf_len(&canon.out);
     return 0;
 }

@@ -38,6 +38,14 @@ static inline size_t weft__plain_to_quote(const char *p) {
     return n < WEFT_STEP && p[n] == '"' ? n : WEFT_STEP;
 }
 
+/* How many digits there are at p; WEFT_STEP: that many or more. */
+static inline size_t weft__digits(const char *p) {
+    size_t n = 0;
+    while (n < WEFT_STEP && (unsigned char) (p[n] - '0') < 10)
+        n++;
+    return n;
+}
+
 /* Are the next 64 bytes all plain? */
 static inline bool weft__plain64(const char *p) {
     uint64_t specials = 0;

@@ -37,6 +37,13 @@ static inline size_t weft__plain_to_quote(const char *p) {
     return quotes && !(others & to_first_quote) ? (size_t) __builtin_ctz(quotes) : WEFT_STEP;
 }
 
+/* How many digits there are at p; WEFT_STEP: that many or more. Moved up, the digits are the ten largest signed numbers. */
+static inline size_t weft__digits(const char *p) {
+    __m128i moved = _mm_add_epi8(_mm_loadu_si128((const __m128i *) (const void *) p), _mm_set1_epi8(127 - '9'));
+    unsigned others = (unsigned) _mm_movemask_epi8(_mm_cmplt_epi8(moved, _mm_set1_epi8(127 - 9)));
+    return others ? (size_t) __builtin_ctz(others) : WEFT_STEP;
+}
+
 /* Are the next 64 bytes all plain? The four answers are joined before the one branch. */
 static inline bool weft__plain64(const char *p) {
     __m128i low = _mm_or_si128(weft__special16(p), weft__special16(p + 16));

@@ -55,7 +55,7 @@ static bool well_formed(const char *pointer) {
 }
 
 weft_json weft_pointer(const weft_json *value, const char *pointer) {
-    weft_json here = value && well_formed(pointer) ? *value : (weft_json){0};
+    weft_json here = value && pointer && well_formed(pointer) ? *value : (weft_json){0};
     while (here.text && *pointer == '/') {
         const char *token = pointer + 1;
         size_t len = strcspn(token, "/");

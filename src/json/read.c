@@ -66,6 +66,8 @@ static bool is_raw_name(const char *raw, const char *end, bool escaped, const ch
 /* Walks by itself, because the scanner knows more about a name than weft_next() passes on. */
 weft_json weft_get(const weft_json *object, const char *name) {
     weft_json found = {0};
+    if (!name)
+        return found;
     size_t len = strlen(name);
     const char *p = weft_typeof(object) == WEFT_OBJECT ? weft__scan_ws(object->text + 1) : "";
     while (*p == '"') {
@@ -191,7 +193,7 @@ bool weft_get_bool(const weft_json *object, const char *name, bool fallback) {
     return weft_bool_of(&value, fallback);
 }
 
-int weft_text(const weft_json *value, weft_bytes *ret) {
+int weft_bytes_of(const weft_json *value, weft_bytes *ret) {
     if (weft_typeof(value) != WEFT_STRING)
         return -EINVAL;
     if (memchr(value->text, '\\', value->len))
@@ -233,7 +235,7 @@ bool weft_next(weft_iter *it) {
 }
 
 bool weft_name_is(const weft_iter *it, const char *name) {
-    return it->name.text && weft__raw_is((weft_bytes){it->name.text, it->name.len}, name, strlen(name));
+    return it->name.text && name && weft__raw_is((weft_bytes){it->name.text, it->name.len}, name, strlen(name));
 }
 
 size_t weft_count(const weft_json *container) {

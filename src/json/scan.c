@@ -10,12 +10,12 @@
 #include "buf.h"
 #include "doc.h"
 #include "hint.h"
+#include "hop.h"
+#include "scan_wide.h"
 #include "utf8.h"
 
 /* Vectors tried before a string is taken for a long one, which is then read 64 bytes at a time. */
 #define SHORT_STEPS 4
-
-/* Texts up to this size are validated in a copy on the stack. */
 
 static bool is_digit(char c) {
     return (unsigned char) (c - '0') < 10;
@@ -79,7 +79,7 @@ static const char *skip_plain(const char *p) {
     return p;
 }
 
-const char *weft__scan_string_rest(const char *p, bool *ret_escaped) {
+const char *weft__scan_string_rest_base(const char *p, bool *ret_escaped) {
     /* The caller has seen that the first vector does not hold the end, not why. */
     if (weft__plain(p) == WEFT_STEP) {
         size_t n = weft__plain_to_quote(p + WEFT_STEP);
@@ -96,18 +96,33 @@ const char *weft__scan_string_rest(const char *p, bool *ret_escaped) {
     }
 }
 
+const char *weft__scan_string_rest(const char *p, bool *ret_escaped) {
+#ifdef WEFT_SCAN_WIDE
+    if (weft__has_avx2())
+        return weft__scan_string_rest_avx2(p, ret_escaped);
+#endif
+    return weft__scan_string_rest_base(p, ret_escaped);
+}
+
 static const char *skip_digits(const char *p) {
     while (is_digit(*p))
         p++;
     return p;
 }
 
+/* The same where there are many: a fraction. */
+static inline const char *skip_many_digits(const char *p) {
+    size_t n = weft__digits(p);
+    p = weft__hop(p, n);
+    return n == WEFT_STEP ? skip_digits(p) : p;
+}
+
 /* The fraction and exponent of a number, p behind its integer part. The byte behind the number, or NULL. */
-static const char *scan_fraction(const char *p) {
+static inline const char *scan_fraction(const char *p) {
     if (*p == '.') {
         if (!is_digit(p[1]))
             return NULL;
-        p = skip_digits(p + 2);
+        p = skip_many_digits(p + 2);
     }
     if ((*p | 0x20) == 'e') {
         p++;
@@ -120,12 +135,18 @@ static const char *scan_fraction(const char *p) {
 }
 
 /* p is at a minus or a digit. */
-static const char *scan_number(const char *p) {
+static inline const char *scan_number(const char *p) {
     p += *p == '-';
     if (!is_digit(*p))
         return NULL;
     p = *p == '0' ? p + 1 : skip_digits(p + 1);
     return *p == '.' || (*p | 0x20) == 'e' ? scan_fraction(p) : p;
+}
+
+/* p is at an opening quote, of a string that most likely is short. */
+static inline const char *scan_short_string(const char *p) {
+    size_t n = weft__plain_to_quote(p + 1);
+    return n < WEFT_STEP ? weft__hop(p + 2, n) : weft__scan_string_rest(p + 1, NULL);
 }
 
 /* p is at the first byte of a value that is no container. */
@@ -144,15 +165,30 @@ static inline const char *scan_scalar(const char *p) {
     }
 }
 
+/* p is at an item of an array that is no container. What follows it, and the numbers behind it if it is one. */
+static inline const char *scan_items(const char *p) {
+    if (!is_digit(*p) && *p != '-')
+        return scan_scalar(p);
+    for (;;) {
+        p = scan_number(p);
+        if (!p || *p != ',' || (!is_digit(p[1]) && p[1] != '-'))
+            return p;
+        p++;
+    }
+}
+
 /* p is at the name of a member. The first byte of its value, or NULL. */
 static inline const char *scan_name(const char *p) {
     if (*p != '"')
         return NULL;
-    p = weft__scan_any_string(p);
+    p = scan_short_string(p);
     if (!p)
         return NULL;
-    p = weft__scan_ws(p);
-    return *p == ':' ? weft__scan_ws(p + 1) : NULL;
+    if ((unsigned char) *p <= ' ')
+        p = weft__scan_ws(p);
+    if (*p++ != ':')
+        return NULL;
+    return (unsigned char) *p <= ' ' ? weft__scan_ws(p) : p;
 }
 
 static inline bool is_opening(char c) {
@@ -183,7 +219,7 @@ const char *weft__scan_container(const char *p, int depth) {
                 continue;
             }
         } else {
-            p = scan_scalar(p);
+            p = object ? scan_scalar(p) : scan_items(p);
             if (!p)
                 return NULL;
             if ((unsigned char) *p <= ' ')

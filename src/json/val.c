@@ -7,6 +7,13 @@
 #define QUOTES 2
 #define HINT_DEPTH 8 /* deeper, a guess is not worth the walk */
 
+static size_t text_len_hint(const weft_val *value, int depth);
+
+static size_t member_len_hint(const weft_member *member, int depth) {
+    size_t name = member->name ? strlen(member->name) : 0; /* writing it refuses that */
+    return name + QUOTES + 2 + text_len_hint(&member->value, depth - 1);
+}
+
 static size_t text_len_hint(const weft_val *value, int depth) {
     size_t sum = QUOTES; /* or brackets */
     switch (value->kind) {
@@ -20,7 +27,7 @@ static size_t text_len_hint(const weft_val *value, int depth) {
         return sum;
     case WEFT_VAL_OBJ:
         for (size_t i = 0; depth && i < value->len; i++)
-            sum += strlen(value->as.members[i].name) + QUOTES + 2 + text_len_hint(&value->as.members[i].value, depth - 1);
+            sum += member_len_hint(&value->as.members[i], depth);
         return sum;
     default:
         return SCALAR_HINT;
@@ -42,10 +49,11 @@ int weft_to_text(weft_val value, const weft_alloc *alloc, char **ret, size_t *re
     }
     *weft__buf_tail(&out) = '\0';
     *ret = out.data;
-    *ret_len = weft__buf_len(&out);
+    if (ret_len)
+        *ret_len = weft__buf_len(&out);
     return 0;
 }
 
-void weft_text_free(char *text, const weft_alloc *alloc) {
-    weft__free(alloc, text);
+char *weft_text_free(char *text, const weft_alloc *alloc) {
+    return weft__free(alloc, text);
 }

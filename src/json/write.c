@@ -168,6 +168,8 @@ static int put_array(weft_buf *out, const weft_alloc *alloc, const weft_val *val
 }
 
 static int put_member(weft_buf *out, const weft_alloc *alloc, bool first, const weft_member *member, int depth) {
+    if (!member->name)
+        return -EINVAL;
     int r = put_quoted_text(out, alloc, first ? '{' : ',', member->name, member->name + strlen(member->name));
     return r < 0 ? r : put_any_value(out, alloc, &member->value, depth);
 }

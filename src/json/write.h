@@ -20,4 +20,9 @@ size_t weft__val_hint(const weft_val *value);
 /* Shortest text of a finite double, as ECMAScript's Number::toString prints it. At most 32 bytes, no NUL; the length. */
 size_t weft__print_double(double d, char *ret);
 
+/* A text, or nothing where there is none: NULL or "". */
+static inline weft_val weft__text_or_none(const char *text) {
+    return text && *text ? weft_str(text) : weft_none();
+}
+
 #endif

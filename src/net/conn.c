@@ -322,10 +322,18 @@ static void conn_sent(weft_stream *stream, size_t n) {
         return;
     if (!weft__peer_choked(peer))
         weft__stream_pause(stream, false);
+    if (weft__peer_has_drained(peer))
+        weft__stream_drained(stream);
     if (conn->held)
         weft__memory_count(conn);
     if (conn->leaving && nothing_left(conn))
         weft__conn_leave(conn, false);
+}
+
+static void on_conn_drained(weft_stream *stream) {
+    weft_peer *peer = conn_of(stream)->peer;
+    if (peer)
+        weft__peer_tell_drained(peer);
 }
 
 static void on_conn_due(weft_stream *stream) {
@@ -439,6 +447,7 @@ static const weft_stream_ops peer_ops = {
     .room = conn_room,
     .output = conn_output,
     .sent = conn_sent,
+    .on_drained = on_conn_drained,
     .on_due = on_conn_due,
 };
 

@@ -12,6 +12,9 @@
 #define CLOSING_TURNS 16
 /* And how long it waits for names that are being looked up: only the resolver ends that, in its own time. */
 #define LOOKUP_MS 100
+/* And for clients that were freed, until the other side has ended too: closing at once could throw away what they said last.
+ * Their streams give up sooner (WEFT_STREAM_LINGER_MS). */
+#define LINGER_MS 2500
 
 /* ---- later ---- */
 
@@ -201,15 +204,33 @@ void weft__timer_stop(weft_loop *loop, weft_timer *timer) {
 
 /* ---- the loop ---- */
 
-void weft__loop_hold(weft_loop *loop) {
+void weft_loop_hold(weft_loop *loop) {
     if (loop->holds++ == 0)
         uv_ref((uv_handle_t *) &loop->check);
 }
 
-void weft__loop_release(weft_loop *loop) {
+void weft_loop_release(weft_loop *loop) {
     assert(loop->holds > 0);
     if (--loop->holds == 0)
         uv_unref((uv_handle_t *) &loop->check);
+}
+
+void weft__loop_join(weft_loop *loop) {
+    loop->things++;
+}
+
+void weft__loop_leave(weft_loop *loop) {
+    assert(loop->things > 0);
+    loop->things--;
+}
+
+void weft__loop_settle(weft_loop *loop) {
+    if (loop->doomed && !loop->turning)
+        weft_loop_free(loop);
+}
+
+static void on_wake(uv_async_t *wake) {
+    weft__loop_run_posted(wake->data);
 }
 
 static void start_handles(weft_loop *loop) {
@@ -217,12 +238,20 @@ static void start_handles(weft_loop *loop) {
     uv_prepare_init(&loop->uv, &loop->prepare);
     uv_check_init(&loop->uv, &loop->check);
     uv_idle_init(&loop->uv, &loop->idle);
-    loop->timer.data = loop->prepare.data = loop->check.data = loop->idle.data = loop;
+    loop->timer.data = loop->prepare.data = loop->check.data = loop->idle.data = loop->wake.data = loop;
     uv_prepare_start(&loop->prepare, on_prepare);
     uv_check_start(&loop->check, on_check);
     uv_unref((uv_handle_t *) &loop->timer);
     uv_unref((uv_handle_t *) &loop->prepare);
     uv_unref((uv_handle_t *) &loop->check);
+    uv_unref((uv_handle_t *) &loop->wake);
+}
+
+static weft_loop *free_loop_memory(weft_loop *loop) {
+    weft__free(loop->alloc, loop->delays);
+    weft__free(loop->alloc, loop->read);
+    weft__free(loop->alloc, loop->scratch);
+    return weft__free(loop->alloc, loop);
 }
 
 int weft_loop_new(const weft_alloc *alloc, weft_loop **ret) {
@@ -236,10 +265,10 @@ int weft_loop_new(const weft_alloc *alloc, weft_loop **ret) {
     loop->read = weft__alloc(alloc, WEFT_LOOP_READ + WEFT_SLACK);
     loop->scratch = weft__alloc(alloc, WEFT_LOOP_SCRATCH);
     int r = loop->read && loop->scratch ? uv_loop_init(&loop->uv) : -ENOMEM;
+    if (r >= 0 && (r = uv_async_init(&loop->uv, &loop->wake, on_wake)) < 0)
+        uv_loop_close(&loop->uv);
     if (r < 0) {
-        weft__free(alloc, loop->read);
-        weft__free(alloc, loop->scratch);
-        weft__free(alloc, loop);
+        free_loop_memory(loop);
         return r;
     }
     start_handles(loop);
@@ -251,51 +280,90 @@ bool weft__loop_only_lookups(const weft_loop *loop) {
     return loop->uv.active_reqs.count && !loop->uv.active_handles && !loop->uv.closing_handles;
 }
 
-/* Lookups run in threads that nobody can stop, in the system's time. True when there are none any more. */
-static bool end_lookups(weft_loop *loop) {
+static bool looks_up(const weft_loop *loop) {
+    return loop->uv.active_reqs.count > 0;
+}
+
+/* All that is left are clients that nobody holds any more. */
+static bool only_lingers(const weft_loop *loop) {
+    return loop->lingering && loop->lingering == loop->things && !looks_up(loop);
+}
+
+/* Turn the loop while this is so, in the system's time, whatever the loop's is. */
+static void turn_while(weft_loop *loop, bool (*is_so)(const weft_loop *loop), uint64_t most_ms) {
     uv_update_time(&loop->uv);
-    uint64_t until = uv_now(&loop->uv) + LOOKUP_MS;
-    while (loop->uv.active_reqs.count && uv_now(&loop->uv) < until) {
+    uint64_t until = uv_now(&loop->uv) + most_ms;
+    while (is_so(loop) && uv_now(&loop->uv) < until) {
         struct pollfd ready = {.fd = uv_backend_fd(&loop->uv), .events = POLLIN};
         poll(&ready, 1, 10);
         uv_run(&loop->uv, UV_RUN_NOWAIT);
         uv_update_time(&loop->uv);
     }
-    return !loop->uv.active_reqs.count;
+}
+
+static void close_own_handles(weft_loop *loop) {
+    uv_close((uv_handle_t *) &loop->timer, NULL);
+    uv_close((uv_handle_t *) &loop->prepare, NULL);
+    uv_close((uv_handle_t *) &loop->check, NULL);
+    uv_close((uv_handle_t *) &loop->idle, NULL);
+    uv_close((uv_handle_t *) &loop->wake, NULL);
+    uv_run(&loop->uv, UV_RUN_NOWAIT);
 }
 
 weft_loop *weft_loop_free(weft_loop *loop) {
     if (!loop)
         return NULL;
+    loop->doomed = true;
+    if (loop->turning)
+        return NULL;
+    loop->turning = true;
+    weft__loop_run_posted(loop); /* nothing may keep the loop, and then it does not look */
     for (int turn = 0; turn < CLOSING_TURNS && uv_loop_alive(&loop->uv); turn++)
         uv_run(&loop->uv, UV_RUN_NOWAIT);
+    turn_while(loop, only_lingers, LINGER_MS);
+    turn_while(loop, looks_up, LOOKUP_MS); /* in threads that nobody can stop */
+    bool looked_up = !looks_up(loop);
+    loop->turning = false;
     /* A thread will write into this loop when its answer comes: then it stays, without what is only for turning it. */
-    if (!end_lookups(loop)) {
-        weft__free(loop->alloc, loop->read);
-        weft__free(loop->alloc, loop->scratch);
-        weft__free(loop->alloc, loop->delays);
+    if (!looked_up) {
+        loop->read = weft__free(loop->alloc, loop->read);
+        loop->scratch = weft__free(loop->alloc, loop->scratch);
+        loop->delays = weft__free(loop->alloc, loop->delays);
         return NULL;
     }
-    uv_close((uv_handle_t *) &loop->timer, NULL);
-    uv_close((uv_handle_t *) &loop->prepare, NULL);
-    uv_close((uv_handle_t *) &loop->check, NULL);
-    uv_close((uv_handle_t *) &loop->idle, NULL);
-    uv_run(&loop->uv, UV_RUN_NOWAIT);
-    weft__free(loop->alloc, loop->delays);
+    if (loop->things)
+        return NULL; /* weft__loop_settle() comes back */
+    close_own_handles(loop);
     int r = uv_loop_close(&loop->uv);
-    assert(r == 0); /* something on it was not closed */
-    (void) r;
-    weft__free(loop->alloc, loop->read);
-    weft__free(loop->alloc, loop->scratch);
-    return weft__free(loop->alloc, loop);
+    assert(r == 0); /* something of ours on it was not closed: all that a user can leave there has joined it */
+    return r == 0 ? free_loop_memory(loop) : NULL;
 }
 
 void weft_loop_freep(weft_loop **loop) {
     *loop = weft_loop_free(*loop);
 }
 
+/* Signals and errands do not keep a loop, but are there when somebody looks; libuv does not even look where nothing keeps
+ * it. */
+static bool look_once(weft_loop *loop) {
+    weft_loop_hold(loop);
+    uv_run(&loop->uv, UV_RUN_NOWAIT);
+    weft_loop_release(loop);
+    return uv_loop_alive(&loop->uv);
+}
+
+/* A callback may free the loop: it goes when the outermost turn is over. */
+static int turn_loop(weft_loop *loop, uv_run_mode mode) {
+    bool inner = loop->turning;
+    loop->turning = true;
+    bool more = mode == UV_RUN_NOWAIT ? look_once(loop) : uv_run(&loop->uv, mode) != 0;
+    loop->turning = inner;
+    weft__loop_settle(loop);
+    return more;
+}
+
 int weft_loop_run(weft_loop *loop) {
-    uv_run(&loop->uv, UV_RUN_DEFAULT);
+    turn_loop(loop, UV_RUN_DEFAULT);
     return 0;
 }
 
@@ -304,7 +372,7 @@ int weft_loop_once(weft_loop *loop, bool wait) {
         run_due_timers(loop);
         wait = false;
     }
-    return uv_run(&loop->uv, wait ? UV_RUN_ONCE : UV_RUN_NOWAIT) != 0;
+    return turn_loop(loop, wait ? UV_RUN_ONCE : UV_RUN_NOWAIT);
 }
 
 void weft_loop_stop(weft_loop *loop) {
@@ -338,13 +406,13 @@ int64_t weft__loop_fresh_now(weft_loop *loop) {
     return weft_loop_now(loop);
 }
 
-void weft__loop_set_now(weft_loop *loop, int64_t now_ms) {
+void weft_loop_set_now(weft_loop *loop, int64_t now_ms) {
     assert(now_ms >= 0 && now_ms >= loop->virtual_ms);
     uv_timer_stop(&loop->timer);
     loop->armed = INT64_MAX;
     loop->virtual_ms = now_ms;
 }
 
-int64_t weft__loop_deadline(const weft_loop *loop) {
+int64_t weft_loop_deadline(const weft_loop *loop) {
     return loop->timers ? loop->timers->at : INT64_MAX;
 }

@@ -30,12 +30,12 @@ typedef struct weft_later {
 } weft_later;
 
 /* A deadline. Embedded in its owner, which must stop it before it goes. */
-typedef struct weft_timer {
+struct weft_timer {
     int64_t due;                            /* when it really is due; INT64_MAX: never */
     int64_t at;                             /* where it lies in the heap, at or before due; INT64_MAX: it does not */
     struct weft_timer *child, *next, *prev; /* pairing heap; prev is the parent for a first child */
     void (*on_due)(struct weft_timer *timer);
-} weft_timer;
+};
 
 struct weft_loop {
     uv_loop_t uv;
@@ -50,6 +50,12 @@ struct weft_loop {
     int64_t virtual_ms;                             /* the time, while it is virtual; <0: it is the system's */
     size_t holds;
     weft_histogram *delays; /* NULL: nobody asked for them */
+    weft_errand *posted;    /* newest first; written by any thread */
+    size_t things;          /* on it, that their users have not freed or that are still closing */
+    size_t lingering;       /* of these, clients that were freed and wait for the other side's end */
+    bool turning;           /* inside weft_loop_run(), weft_loop_once() or weft_loop_free() */
+    bool doomed;            /* freed while it was turning or had things on it: goes with the last of them */
+    uv_async_t wake;
     uv_timer_t timer;
     uv_prepare_t prepare;
     uv_check_t check;
@@ -71,18 +77,15 @@ void weft__timer_set(weft_loop *loop, weft_timer *timer, int64_t due);
 /* Off, and out of the loop's memory: the owner may be freed afterwards. */
 void weft__timer_stop(weft_loop *loop, weft_timer *timer);
 
-/* Keep the loop alive although no descriptor is being watched: a client waiting to reconnect. Counted. */
-void weft__loop_hold(weft_loop *loop);
-void weft__loop_release(weft_loop *loop);
+/* Something with a life of its own is on the loop, until it leaves. Its memory, and its handles, must be gone by then. */
+void weft__loop_join(weft_loop *loop);
+void weft__loop_leave(weft_loop *loop);
+/* At the end of every function by which a user frees something: the loop may have been waiting for that. */
+void weft__loop_settle(weft_loop *loop);
+void weft__loop_run_posted(weft_loop *loop);
 
 /* weft_loop_now() stands still while a program is busy or drives another loop. What begins now is measured from this. */
 int64_t weft__loop_fresh_now(weft_loop *loop);
-/* Virtual time, for a simulation: from the first call on, the loop's time is what was said last and stands still in between.
- * It cannot go back. weft_loop_once() then runs the timers that are due by it, and never waits. */
-void weft__loop_set_now(weft_loop *loop, int64_t now_ms);
-/* The time to which a simulation may move on when nothing else is to be done: no timer is due before. INT64_MAX: none is
- * set. */
-int64_t weft__loop_deadline(const weft_loop *loop);
 /* From now on, count how long turns of the loop take: what becomes readable meanwhile waits so long. -ENOMEM. */
 int weft__loop_measure(weft_loop *loop);
 /* In milliseconds, because a turn is counted from the time that the loop has anyway; NULL: not measured. Borrowed. */

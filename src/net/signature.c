@@ -127,7 +127,7 @@ static bool read_word(const weft_json *value, size_t max, weft_bytes *ret) {
 /* base64 may be written with "\/". */
 static bool read_signature(const weft_json *value, auth_member *ret) {
     weft_bytes text;
-    return weft_typeof(value) == WEFT_STRING && weft_text(value, &text) >= 0 &&
+    return weft_typeof(value) == WEFT_STRING && weft_bytes_of(value, &text) >= 0 &&
            weft__mac_decode(text.data, text.len, ret->mac);
 }
 
@@ -289,6 +289,8 @@ static void take_signature_opts(weft_signatures *self, const weft_signatures_opt
 }
 
 int weft_signatures_new(const weft_signatures_opts *opts, weft_signatures **ret) {
+    static const weft_signatures_opts none;
+    opts = opts ? opts : &none;
     weft_signatures *self = weft__zalloc(opts->alloc, sizeof *self);
     if (!self)
         return -ENOMEM;
@@ -322,6 +324,10 @@ weft_signatures *weft_signatures_free(weft_signatures *self) {
     }
     weft__free(with, self->keys);
     return weft__free(with, self);
+}
+
+void weft_signatures_freep(weft_signatures **signatures) {
+    *signatures = weft_signatures_free(*signatures);
 }
 
 const weft_gate *weft_signatures_gate(weft_signatures *self) {

@@ -54,6 +54,8 @@ int weft_sign(const weft_sign_key *key, int64_t now_s, const char *nonce, weft_b
     weft_signed_parts parts = {.method = method, .id = id, .params = params};
     weft_hmac *hmac = NULL;
     const char *key_id = "";
+    if (!key || !ret)
+        return -EINVAL;
     nonce = nonce ? nonce : "";
     int r = weft__is_sign_word(nonce, strlen(nonce), WEFT_NONCE_MAX) ? check_key_id(key, &key_id) : -EINVAL;
     if (r >= 0)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -267,6 +268,7 @@ static void read_tls(weft_stream *stream) {
                 end_reading(stream, n == -ECONNRESET ? 0 : n);
             return;
         }
+        memset(memory + n, 0, WEFT_SLACK);
         deliver_bytes(stream, memory, (size_t) n);
     }
 }
@@ -298,14 +300,22 @@ static int read_failed(const weft_stream *stream, ssize_t n) {
     return stream->tls && stream->state != FINISHING ? -ECONNRESET : 0;
 }
 
+/* recv() where it works: on the way through read() the kernel asks what only files need, for a twentieth of the cost of a
+ * short request. */
+static ssize_t take_bytes(weft_stream *stream, char *memory, size_t size) {
+    return stream->socket ? recv(stream->fd, memory, size, 0) : read(stream->fd, memory, size);
+}
+
 /* One read per wake-up: level-triggered polling brings us back if there is more, after the others had their turn. */
 static void read_once(weft_stream *stream) {
     size_t size = WEFT_LOOP_READ;
     char *memory = stream->tls ? stream->loop->read : stream_room(stream, &size);
-    ssize_t n = read(stream->fd, memory, size);
+    ssize_t n = take_bytes(stream, memory, size);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     stream->running = true;
+    if (n > 0)
+        memset(memory + n, 0, WEFT_SLACK); /* the scanner looks there */
     if (n <= 0)
         end_reading(stream, read_failed(stream, n));
     else if (stream->tls)
@@ -390,6 +400,19 @@ static void on_poll(uv_poll_t *handle, int status, int events) {
     }
 }
 
+/* What the owner kept, then what the descriptor has, then the owner may fill the output again. */
+static void resume_reading(weft_stream *stream) {
+    bool drained = stream->drained;
+    stream->resumed = stream->drained = false;
+    deliver_bytes(stream, stream->loop->read, 0);
+    if (!drained)
+        return;
+    if (stream->state == OPEN && !stream->paused && !stream->ended)
+        read_once(stream);
+    if (stream->state == OPEN && stream->ops->on_drained)
+        stream->ops->on_drained(stream);
+}
+
 static void on_stream_later(weft_later *later) {
     weft_stream *stream = WEFT_CONTAINER(later, weft_stream, later);
     if (stream->error) {
@@ -402,10 +425,8 @@ static void on_stream_later(weft_later *later) {
         begin_open(stream);
         return;
     }
-    if (stream->resumed) {
-        stream->resumed = false;
-        deliver_bytes(stream, stream->loop->read, 0);
-    }
+    if (stream->resumed)
+        resume_reading(stream);
     if (stream->tls)
         read_tls(stream);
     weft__stream_flush(stream);
@@ -458,6 +479,11 @@ int weft__stream_start(weft_stream *stream, bool connecting) {
 void weft__stream_again(weft_stream *stream) {
     stream->resumed = true;
     weft__stream_flush_later(stream);
+}
+
+void weft__stream_drained(weft_stream *stream) {
+    stream->drained = true;
+    weft__stream_again(stream);
 }
 
 void weft__stream_pause(weft_stream *stream, bool paused) {

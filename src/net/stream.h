@@ -39,6 +39,8 @@ typedef struct weft_stream_ops {
     /* What is to be sent, borrowed until sent(); and how much of it has left. */
     weft_bytes (*output)(weft_stream *stream);
     void (*sent)(weft_stream *stream, size_t n);
+    /* What weft__stream_drained() asks for: on_bytes has had its turn. Only if that is called. */
+    void (*on_drained)(weft_stream *stream);
     /* The time set by weft__stream_due() has come. */
     void (*on_due)(weft_stream *stream);
 } weft_stream_ops;
@@ -47,10 +49,7 @@ struct weft_stream {
     uv_poll_t poll;
     const weft_stream_ops *ops;
     weft_loop *loop;
-    weft_tls *tls;       /* NULL: plain */
-    uv_poll_t *out_poll; /* for out_fd when it is another descriptor and had to be watched; NULL: none */
-    weft_later later;
-    weft_timer timer;
+    weft_tls *tls;  /* NULL: plain */
     int fd, out_fd; /* the same for a socket */
     int error;      /* to be told by on_end on a later turn */
     unsigned char state;
@@ -65,7 +64,11 @@ struct weft_stream {
     bool urgent : 1;        /* out-of-band data: do not watch for it again */
     bool shut : 1;          /* our half has ended */
     bool resumed : 1;       /* on_bytes is to be called without bytes */
+    bool drained : 1;       /* on_drained is to be called, after that and after one read */
     bool running : 1;       /* inside read_once(): the flush comes afterwards */
+    weft_timer timer;
+    weft_later later;
+    uv_poll_t *out_poll; /* for out_fd when it is another descriptor and had to be watched; NULL: none */
 };
 
 /* Take over a connected or connecting socket, or a pair of descriptors (in, out); non-blocking from now on. Descriptors 0 to
@@ -83,6 +86,8 @@ void weft__stream_flush(weft_stream *stream);
 void weft__stream_flush_later(weft_stream *stream);
 /* Call on_bytes without bytes before the loop waits again: the owner kept input back and can go on with it. */
 void weft__stream_again(weft_stream *stream);
+/* The same, then read once, then call on_drained: the owner has room for output, and what came in meanwhile goes first. */
+void weft__stream_drained(weft_stream *stream);
 /* Do not read for a while: the other side does not take what we send. */
 void weft__stream_pause(weft_stream *stream, bool paused);
 /* Call on_due once when this time (weft_loop_now()) has come; INT64_MAX: not. Moving it later is free. */

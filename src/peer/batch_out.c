@@ -47,8 +47,10 @@ static int remember_call(weft_batch *batch, int64_t id, const weft_call_opts *op
 }
 
 int weft_batch_call(weft_batch *batch, const char *method, weft_val params, const weft_call_opts *opts, int64_t *ret_id) {
+    static const weft_call_opts none;
     int64_t id;
     size_t before = weft__buf_len(&batch->text);
+    opts = opts ? opts : &none;
     int r = weft__call_open(batch->peer, opts, &id);
     if (r < 0)
         return r;
@@ -136,4 +138,8 @@ weft_batch *weft_batch_free(weft_batch *batch) {
     fail_batch(batch, -ECANCELED);
     dispose_batch(batch);
     return NULL;
+}
+
+void weft_batch_freep(weft_batch **batch) {
+    *batch = weft_batch_free(*batch);
 }

@@ -180,6 +180,8 @@ static int send_call(weft_peer *peer, const char *method, const weft_val *params
 
 /* Sending calls on_message and on_output, and either may free the peer. */
 int weft_call_start(weft_peer *peer, const char *method, weft_val params, const weft_call_opts *opts, int64_t *ret_id) {
+    static const weft_call_opts none;
+    opts = opts ? opts : &none;
     weft__peer_enter(peer);
     int r = send_call(peer, method, &params, opts, ret_id);
     weft__peer_leave(peer);

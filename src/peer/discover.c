@@ -21,6 +21,7 @@ static void doc_raw(writer *w, const char *text) {
 }
 
 static void doc_str(writer *w, const char *text) {
+    text = text ? text : "";
     if (w->r >= 0)
         w->r = weft__write_str(&w->out, w->alloc, text, strlen(text));
 }
@@ -28,6 +29,48 @@ static void doc_str(writer *w, const char *text) {
 static void doc_number(writer *w, int64_t i) {
     if (w->r >= 0)
         w->r = weft__write_int(&w->out, w->alloc, i);
+}
+
+/* null counts as absent: what is required must be there. */
+static bool takes_null(const weft_param *param) {
+    return (param->flags & WEFT_NULLABLE) && !(param->flags & WEFT_REQUIRED);
+}
+
+static void words_of(writer *w, const weft_param *param) {
+    doc_raw(w, ",\"enum\":");
+    for (const char *const *word = param->one_of; *word; word++) {
+        doc_raw(w, word == param->one_of ? "[" : ",");
+        doc_str(w, *word);
+    }
+    doc_raw(w, takes_null(param) ? ",null]" : "]");
+}
+
+static void limit_of(writer *w, const char *name, int64_t limit) {
+    doc_raw(w, ",\"");
+    doc_raw(w, name);
+    doc_raw(w, "\":");
+    doc_number(w, limit);
+}
+
+/* What the table accepts, and nothing else: an integer has 64 bits. */
+static void limits_of(writer *w, const weft_param *param) {
+    static const char *const names[][2] = {
+        [WEFT_PARAM_str] = {"minLength", "maxLength"},
+        [WEFT_PARAM_int] = {"minimum", "maximum"},
+        [WEFT_PARAM_num] = {"minimum", "maximum"},
+        [WEFT_PARAM_arr] = {"minItems", "maxItems"},
+        [WEFT_PARAM_obj] = {NULL, NULL},
+    };
+    bool range = param->flags & WEFT_RANGE, integer = param->type == WEFT_PARAM_int;
+    int64_t min = range ? param->min : INT64_MIN, max = range ? param->max : INT64_MAX;
+    if (!names[param->type][0])
+        return;
+    if ((param->flags & WEFT_NONEMPTY) && !integer && min < 1)
+        min = 1;
+    if (min != INT64_MIN || integer)
+        limit_of(w, names[param->type][0], min);
+    if (max != INT64_MAX || integer)
+        limit_of(w, names[param->type][1], max);
 }
 
 static void schema_of(writer *w, const weft_param *param) {
@@ -38,15 +81,16 @@ static void schema_of(writer *w, const weft_param *param) {
     };
     doc_raw(w, "{");
     if (*types[param->type]) {
-        bool nullable = param->flags & WEFT_NULLABLE;
+        bool nullable = takes_null(param);
         doc_raw(w, nullable ? "\"type\":[\"" : "\"type\":\"");
         doc_raw(w, types[param->type]);
         doc_raw(w, nullable ? "\",\"null\"]" : "\"");
     }
-    if ((param->flags & WEFT_NONEMPTY) && param->type == WEFT_PARAM_str)
-        doc_raw(w, ",\"minLength\":1");
-    if ((param->flags & WEFT_NONEMPTY) && param->type == WEFT_PARAM_arr)
-        doc_raw(w, ",\"minItems\":1");
+    if (param->one_of)
+        words_of(w, param);
+    else if (param->type == WEFT_PARAM_str)
+        doc_raw(w, ",\"pattern\":\"^[^\\u0000]*$\"");
+    limits_of(w, param);
     if (param->type == WEFT_PARAM_arr)
         doc_raw(w, ",\"items\":{}"); /* some tools make no values without it */
     doc_raw(w, "}");
@@ -64,7 +108,18 @@ static void write_param(writer *w, const weft_param *param) {
     doc_raw(w, "}");
 }
 
-/* OpenRPC wants required params before the others; positional order is the table's, which should have them so already. */
+/* Is the order of the document, required params before the others, that of the table, which positional params have? */
+static bool are_required_first(const weft_param *table) {
+    bool optional = false;
+    for (const weft_param *param = table; param && param->name; param++) {
+        if ((param->flags & WEFT_REQUIRED) && optional)
+            return false;
+        optional |= !(param->flags & (WEFT_REQUIRED | WEFT_ALIAS));
+    }
+    return true;
+}
+
+/* OpenRPC wants required params before the others. */
 static void write_params_doc(writer *w, const weft_param *table) {
     bool first = true;
     for (int required = 1; required >= 0; required--)
@@ -104,8 +159,9 @@ static bool was_shown(const weft_form *forms, const weft_form *before, const cha
 }
 
 static bool is_same_schema(const weft_param *a, const weft_param *b) {
-    unsigned shown = WEFT_NULLABLE | WEFT_NONEMPTY;
-    return a->type == b->type && (a->flags & shown) == (b->flags & shown);
+    unsigned shown = WEFT_NONEMPTY | WEFT_RANGE;
+    bool same = a->type == b->type && (a->flags & shown) == (b->flags & shown) && takes_null(a) == takes_null(b);
+    return same && a->one_of == b->one_of && (!(a->flags & WEFT_RANGE) || (a->min == b->min && a->max == b->max));
 }
 
 /* Whether those that have it agree, with the first of them. */
@@ -214,14 +270,104 @@ static void write_errors(writer *w, const weft_error_row *errors) {
     doc_raw(w, "]");
 }
 
+static void write_text_member(writer *w, const char *name, const char *text) {
+    if (!text)
+        return;
+    doc_raw(w, name);
+    doc_str(w, text);
+}
+
+/* One param of an example: OpenRPC wants them by name, each in an object. */
+static void write_example_value(writer *w, const char *name, const weft_json *value) {
+    doc_raw(w, "{\"name\":");
+    doc_str(w, name);
+    doc_raw(w, ",\"value\":");
+    if (w->r >= 0)
+        w->r = weft__write_raw(&w->out, w->alloc, value->text, value->len);
+    doc_raw(w, "}");
+}
+
+static const char *example_name(writer *w, const weft_json *name, const weft_param **row) {
+    while (*row && (*row)->name && ((*row)->flags & WEFT_ALIAS))
+        (*row)++;
+    const char *named = name->text ? weft_str_of(name, NULL) : NULL;
+    if (name->text && !named && w->r >= 0)
+        w->r = -ENOMEM;
+    const char *place = *row && (*row)->name ? ((*row)++)->name : "param";
+    return named ? named : place;
+}
+
+static void write_example_params(writer *w, const weft_method *row, const char *text) {
+    weft_doc *doc = NULL;
+    const weft_param *table = row->params;
+    bool first = true;
+    if (!text || w->r < 0 || (w->r = weft_doc_parse(text, strlen(text), w->alloc, &doc)) < 0)
+        return;
+    for (weft_iter it = weft_iterate(weft_doc_root(doc)); weft_next(&it); first = false) {
+        doc_raw(w, first ? "" : ",");
+        write_example_value(w, example_name(w, &it.name, &table), &it.value);
+    }
+    weft_doc_free(doc);
+}
+
+static void write_examples(writer *w, const weft_method *row) {
+    doc_raw(w, ",\"examples\":[");
+    for (const weft_example *example = row->examples; example->name; example++) {
+        doc_raw(w, example == row->examples ? "{\"name\":" : ",{\"name\":");
+        doc_str(w, example->name);
+        write_text_member(w, ",\"summary\":", example->help);
+        doc_raw(w, ",\"params\":[");
+        write_example_params(w, row, example->params);
+        doc_raw(w, "]");
+        if (example->result) {
+            doc_raw(w, ",\"result\":{\"name\":\"result\",\"value\":");
+            doc_raw(w, example->result);
+            doc_raw(w, "}");
+        }
+        doc_raw(w, "}");
+    }
+    doc_raw(w, "]");
+}
+
+/* ---- what we tell ---- */
+
+static void write_notification_doc(writer *w, const weft_method *row) {
+    doc_raw(w, "{\"name\":");
+    doc_str(w, row->name);
+    write_text_member(w, ",\"summary\":", row->help);
+    write_text_member(w, ",\"description\":", row->description);
+    doc_raw(w, ",\"params\":[");
+    write_params_doc(w, row->params);
+    doc_raw(w, "]");
+    if (row->params_schema) {
+        doc_raw(w, ",\"x-paramsSchema\":");
+        doc_raw(w, row->params_schema);
+    }
+    if (row->examples)
+        write_examples(w, row);
+    doc_raw(w, "}");
+}
+
+/* OpenRPC knows only what is called. */
+static void write_notifications(writer *w, const weft_method *rows) {
+    doc_raw(w, ",\"x-notifications\":[");
+    for (const weft_method *row = rows; row->name; row++) {
+        doc_raw(w, row == rows ? "" : ",");
+        write_notification_doc(w, row);
+    }
+    doc_raw(w, "]");
+}
+
+/* ---- all of it ---- */
+
 static void write_method_doc(writer *w, const weft_method *row) {
     doc_raw(w, "{\"name\":");
     doc_str(w, row->name);
-    if (row->help) {
-        doc_raw(w, ",\"summary\":");
-        doc_str(w, row->help);
-    }
-    doc_raw(w, row->forms ? ",\"paramStructure\":\"by-name\",\"params\":[" : ",\"paramStructure\":\"either\",\"params\":[");
+    write_text_member(w, ",\"summary\":", row->help);
+    write_text_member(w, ",\"description\":", row->description);
+    bool by_name_only = row->forms || !are_required_first(row->params);
+    doc_raw(w,
+            by_name_only ? ",\"paramStructure\":\"by-name\",\"params\":[" : ",\"paramStructure\":\"either\",\"params\":[");
     if (row->forms)
         write_shared_params(w, row->forms);
     else
@@ -234,6 +380,8 @@ static void write_method_doc(writer *w, const weft_method *row) {
     doc_raw(w, "}");
     if (row->errors)
         write_errors(w, row->errors);
+    if (row->examples)
+        write_examples(w, row);
     if (row->scope) {
         doc_raw(w, ",\"x-scope\":");
         doc_str(w, row->scope);
@@ -261,7 +409,7 @@ static size_t visible_rows(const weft_service *service, const weft_method **rows
     size_t count = 0, at = 0;
     const weft_method *row;
     while ((row = weft__methods_next(&service->methods, &at)))
-        if (!(row->flags & WEFT_HIDDEN))
+        if (!(row->flags & WEFT_ROW_HIDDEN))
             rows[count++] = row;
     qsort(rows, count, sizeof *rows, by_name);
     return count;
@@ -277,19 +425,25 @@ int weft_service_discover(weft_service *service, char **ret, size_t *ret_len) {
     doc_str(&w, service->title);
     doc_raw(&w, ",\"version\":");
     doc_str(&w, service->version);
+    write_text_member(&w, ",\"description\":", service->description);
     doc_raw(&w, "},\"methods\":[");
     for (size_t i = 0; i < count; i++) {
         if (i)
             doc_raw(&w, ",");
         write_method_doc(&w, rows[i]);
     }
-    doc_raw(&w, "]}");
+    doc_raw(&w, "]");
+    if (service->notifications && service->notifications->name)
+        write_notifications(&w, service->notifications);
+    doc_raw(&w, "}");
     weft__free(service->alloc, rows);
     if (w.r < 0) {
         weft__buf_done(&w.out, service->alloc);
         return w.r;
     }
+    *weft__buf_tail(&w.out) = '\0';
     *ret = weft__buf_head(&w.out); /* nothing was taken from it: the block begins here */
-    *ret_len = weft__buf_len(&w.out);
+    if (ret_len)
+        *ret_len = weft__buf_len(&w.out);
     return 0;
 }

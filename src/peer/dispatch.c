@@ -97,7 +97,7 @@ static WEFT_NOINLINE bool see_to_unanswered(weft_req *req, int r) {
 static inline void run_handler(weft_req *req, const weft_json *params) {
     const weft_method *row = req->row;
     req->flags |= REQ_IN_HANDLER;
-    int r = row->handler(req, params, row->ctx ? row->ctx : req->service->ctx);
+    int r = row->handler(weft__req_handle(req), params, row->ctx ? row->ctx : req->service->ctx);
     req->flags &= ~(unsigned) REQ_IN_HANDLER;
     if (!(req->flags & REQ_ANSWERED) && see_to_unanswered(req, r))
         return;
@@ -131,7 +131,7 @@ static bool pass_checks(weft_req *req, const weft_json *params, weft_params_memo
     }
     if ((req->row->params || req->row->params_schema) && !bind_params(req, params, memory))
         return false;
-    return !(req->row->flags & WEFT_CHANGES) || !req->meta.data || weft__idempotent_begin(req) == 0;
+    return !(req->row->flags & WEFT_ROW_CHANGES) || !req->meta.data || weft__idempotent_begin(req) == 0;
 }
 
 /* The struct of params lies here, on the stack, until the handler has returned. */
@@ -196,7 +196,10 @@ static WEFT_COLD void start_odd(weft_peer *peer, const weft_msg *msg, struct wef
     start_request(peer, msg, method, batch);
 }
 
-int weft_req_continue(weft_req *req) {
+int weft_req_continue(weft_req *handle) {
+    weft_req *req = weft__req_of(handle);
+    if (!req)
+        return -EALREADY;
     weft_peer *peer = req->peer;
     req->on_cancel = NULL;
     if (!peer || (req->flags & REQ_ANSWERED)) {

@@ -1,16 +1,20 @@
 /* May this caller call this method now? Asked before a handler runs; the answers are data, so that every gate refuses in the
  * same form: a code, a sentence, data.reason. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "error_row.h"
 #include "gate.h"
 #include "meter.h"
 #include "trace.h"
+#include "utf8.h"
+
+#define MAX_UNKNOWN 200 /* bytes of a method's name that an error repeats */
 
 bool weft_has_scope(const weft_identity *who, const char *scope) {
-    const char *scopes = who->scopes;
-    if (!scope || strcmp(scopes, "*") == 0)
+    const char *scopes = who && who->scopes ? who->scopes : "";
+    if (!scope || !*scope || strcmp(scopes, "*") == 0)
         return true;
     size_t len = strlen(scope);
     for (const char *at = scopes; (at = strstr(at, scope)); at += len)
@@ -41,7 +45,7 @@ static int refuse_forbidden(weft_outcome *ret) {
 
 /* Strangers do not learn which methods there are. */
 static bool is_stranger(const weft_peer *peer, const weft_method *row) {
-    return peer->locked && !peer->identity->authenticated && (!row || !(row->flags & WEFT_OPEN));
+    return peer->locked && !peer->identity->authenticated && (!row || !(row->flags & WEFT_ROW_OPEN));
 }
 
 /* 0 pass, or <0 after the refusal is in *ret (a static text each). */
@@ -105,7 +109,7 @@ static void take_over(weft_req *req) {
 }
 
 static bool ask_gates(weft_req *req, const weft_json *params) {
-    weft_gate_request request = {.req = req,
+    weft_gate_request request = {.req = weft__req_handle(req),
                                  .method = req->row,
                                  .message = weft__json_of(req->message, req->doc),
                                  .name = req->name,
@@ -128,7 +132,7 @@ static bool ask_gates(weft_req *req, const weft_json *params) {
 }
 
 void weft__gate_ended(weft_req *req, int code, int lost) {
-    weft_gate_outcome outcome = {.req = req,
+    weft_gate_outcome outcome = {.req = weft__req_handle(req),
                                  .method = req->row,
                                  .identity = weft_req_identity(req),
                                  .name = req->row ? (weft_bytes){req->row->name, strlen(req->row->name)} : req->name,
@@ -148,12 +152,21 @@ void weft__gate_ended(weft_req *req, int code, int lost) {
 
 /* ---- the way in ---- */
 
-static bool ask_rest(weft_req *req, const weft_json *params) {
+static void refuse_unknown(weft_req *req, weft_bytes method) {
+    char message[MAX_UNKNOWN + 32] = "Method not found";
+    if (req->service->named_errors && method.len)
+        snprintf(message, sizeof message, "Method not found: %.*s",
+                 (int) weft__utf8_fit(method.data, method.len, MAX_UNKNOWN), method.data);
+    weft_refuse(req, WEFT_METHOD_NOT_FOUND, message, "methodNotFound");
+}
+
+/* method: as it was called, where that is still known. */
+static bool ask_rest(weft_req *req, weft_bytes method, const weft_json *params) {
     weft_outcome refusal;
     if (req->gate && !ask_gates(req, params))
         return false;
     if (!req->row)
-        weft_refuse(req, WEFT_METHOD_NOT_FOUND, "Method not found", "methodNotFound");
+        refuse_unknown(req, method);
     else if (ask_scope(req, &refusal) >= 0)
         return true;
     else
@@ -177,9 +190,9 @@ bool weft__gate_admit(weft_req *req, const weft_msg *msg, const weft_json *param
         weft__req_finish(req, &refusal);
         return false;
     }
-    return ask_rest(req, params);
+    return ask_rest(req, msg->method, params);
 }
 
 bool weft__gate_resume(weft_req *req, const weft_json *params) {
-    return ask_rest(req, params);
+    return ask_rest(req, (weft_bytes){0}, params);
 }

@@ -17,7 +17,7 @@ static bool starts_with(weft_bytes name, const char *start) {
 
 /* What changes something is stored together with others like it; what only looks wants to see them all. */
 static bool is_stored_together(const weft_method *row) {
-    return (row->flags & WEFT_SOON) && (row->flags & WEFT_CHANGES);
+    return (row->flags & WEFT_ROW_SOON) && (row->flags & WEFT_ROW_CHANGES);
 }
 
 /* Answers never wait: who waits for them may be the one that the others wait for. Nor does cancelling, or progress. */

@@ -56,7 +56,7 @@ static bool make_name(weft_req *req, const weft_json *key, struct name *ret) {
     int n = snprintf(uid, sizeof uid, "%lld", (long long) who->uid);
     ret->len = 0;
     const char *client = *who->name ? who->name : who->address;
-    if (weft_text(key, &text) < 0 || !add_to_name(ret, uid, (size_t) n) || !add_to_name(ret, client, strlen(client)) ||
+    if (weft_bytes_of(key, &text) < 0 || !add_to_name(ret, uid, (size_t) n) || !add_to_name(ret, client, strlen(client)) ||
         !add_to_name(ret, req->row->name, strlen(req->row->name)) || !add_to_name(ret, text.data, text.len))
         return false;
     ret->hash = weft__hash_more(WEFT_HASH, ret->text, ret->len);

@@ -189,6 +189,7 @@ static int decode_frames(weft_peer *peer, char *data, size_t len, size_t *ret_us
             break;
     }
     *ret_used = used;
+    peer->unread = used < len && weft__choked(peer);
     return r;
 }
 
@@ -207,6 +208,8 @@ static int feed_kept(weft_peer *peer, char *data, size_t len) {
         peer->in.end += len;
     else if (weft__buf_put(&peer->in, alloc, data, len) < 0)
         return -ENOMEM;
+    if (peer->in.cap) /* the scanner looks behind what it reads, and finds something that can be looked at */
+        memset(weft__buf_tail(&peer->in), 0, WEFT_SLACK);
     if (peer->held && !weft__choked(peer))
         take_held(peer);
     if (peer->status)
@@ -216,6 +219,14 @@ static int feed_kept(weft_peer *peer, char *data, size_t len) {
     if (r >= 0 && want > weft__buf_len(&peer->in))
         r = weft__buf_reserve(&peer->in, alloc, want - weft__buf_len(&peer->in));
     return r;
+}
+
+bool weft__peer_can_read(const weft_peer *peer) {
+    return (peer->unread || peer->held) && !weft__choked(peer) && !peer->status && !peer->ended;
+}
+
+int weft__peer_read_kept(weft_peer *peer) {
+    return weft__peer_can_read(peer) ? feed_kept(peer, NULL, 0) : 0;
 }
 
 static int feed_fresh(weft_peer *peer, char *data, size_t len) {
@@ -252,11 +263,19 @@ int weft__peer_feed(weft_peer *peer, char *data, size_t len, int64_t now_ms) {
     return weft__peer_guarded(peer, weft__buf_len(&peer->in) || peer->held ? feed_kept : feed_fresh, data, len);
 }
 
+/* Nobody carries this peer: with what has come, all has had its turn that there is. */
+static int feed_uncarried(weft_peer *peer, char *data, size_t len) {
+    int r = feed_kept(peer, data, len);
+    if (r >= 0)
+        weft__peer_tell_drained(peer);
+    return r;
+}
+
 int weft_peer_feed(weft_peer *peer, const void *data, size_t len, int64_t now_ms) {
     /* The bytes are somebody else's and end where they end: they are decoded in a copy that may be changed. */
     note_heard(peer, len, now_ms);
     int r = weft__buf_put(&peer->in, peer->service->alloc, data, len);
-    return r < 0 ? r : weft__peer_guarded(peer, feed_kept, NULL, 0);
+    return r < 0 ? r : weft__peer_guarded(peer, feed_uncarried, NULL, 0);
 }
 
 static int feed_body(weft_peer *peer, char *body, size_t len) {

@@ -58,6 +58,10 @@ bool weft__peer_leave(weft_peer *peer);
  * later, are queued for it; otherwise they are refused. */
 int weft__peer_reset(weft_peer *peer, int why, const weft_framing *framing, bool again);
 
+/* Is on_drain to be told? Whoever carries the peer's bytes reads once more, feeds that, and then tells it. */
+bool weft__peer_has_drained(const weft_peer *peer);
+void weft__peer_tell_drained(weft_peer *peer);
+
 /* There is no connection at the moment: nobody is pinged, and a full queue refuses more without giving up what it holds. */
 void weft__peer_offline(weft_peer *peer);
 /* There is one, with this compression. What was queued before is kept. */
@@ -72,7 +76,7 @@ int weft__answer_keep(const weft_answer *answer, const weft_alloc *alloc, weft_a
 /* What was decided after the connection was made: the names of cancelling and progress, and whether batches are refused. */
 void weft__peer_set_protocol(weft_peer *peer, weft_style style, bool no_batch);
 
-/* From now on it is answered 401, but for methods with WEFT_OPEN, until its identity is authenticated again. */
+/* From now on it is answered 401, but for methods with WEFT_ROW_OPEN, until its identity is authenticated again. */
 void weft__peer_lock(weft_peer *peer);
 
 /* The header traceparent of the HTTP request whose body is fed next; NULL: none. Borrowed until it is set again. */

@@ -10,13 +10,26 @@ weft_bytes weft_peer_output(weft_peer *peer) {
     return (weft_bytes){peer->out.data ? weft__buf_head(&peer->out) : "", weft__buf_len(&peer->out)};
 }
 
-/* Half of the soft limit, so that it does not flutter. */
+/* Half of the soft limit, so that it does not flutter. Who streams fills the room at once, and while there is none nothing
+ * is read: so what came in meanwhile, which may call the stream off, has its turn before on_drain has. */
 static void check_drain(weft_peer *peer) {
     if (!peer->full || weft__send_queued(peer) > peer->service->limits.out_soft / 2)
         return;
     peer->full = false;
-    if (peer->on_drain && !peer->freed)
-        peer->on_drain(peer, peer->data);
+    peer->drained = peer->on_drain != NULL;
+}
+
+bool weft__peer_has_drained(const weft_peer *peer) {
+    return peer->drained && !peer->full && !peer->status;
+}
+
+void weft__peer_tell_drained(weft_peer *peer) {
+    if (!weft__peer_has_drained(peer) || peer->freed)
+        return;
+    peer->drained = false;
+    weft__peer_enter(peer);
+    peer->on_drain(peer, peer->data);
+    weft__peer_leave(peer);
 }
 
 /* While the output is full nothing is read, and so no pong is heard. That bytes leave says the same: somebody takes them. */

@@ -169,7 +169,7 @@ int weft__peer_reset(weft_peer *peer, int why, const weft_framing *framing, bool
     peer->deflate = 0;
     peer->pinged = 0;
     peer->heard = peer->now;
-    peer->full = peer->finished = false;
+    peer->full = peer->drained = peer->unread = peer->finished = false;
     int r = start_framing(peer);
     if (!peer->freed)
         peer->status = r < 0 ? r : 0;

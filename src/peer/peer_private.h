@@ -17,52 +17,57 @@
 /* Small, because ten thousand idle ones should fit in ten megabytes with their sockets: what a connection does not always
  * need is allocated when it is needed and given back. */
 struct weft_peer {
+    /* Down to due: looked at for every message. Together, because what else a turn of the loop does has driven them out of
+     * the processor's cache, and each line of it that comes back costs. */
     weft_service *service;
     const weft_framing *framing;
     void *framing_state;
-    weft_buf in;             /* the beginning of a message that has not come whole */
-    weft_buf out;            /* framed messages that have not been sent */
-    size_t max_body;         /* depends on whether we know who it is */
-    size_t own_max_body;     /* never more than this; 0: no such limit */
-    size_t dialect_max_body; /* the same until its dialect changes */
+    weft_buf in;     /* the beginning of a message that has not come whole */
+    weft_buf out;    /* framed messages that have not been sent */
+    size_t max_body; /* depends on whether we know who it is */
     int64_t now;
-    int64_t heard;      /* when bytes last came */
-    int64_t pinged;     /* when we asked whether anybody is there; 0: we have not since bytes came */
-    weft_link requests; /* theirs, waiting for our answer */
-    size_t open_requests;
-    struct weft_held *held;     /* a message that waits for answers; NULL: none */
-    struct weft_calls *calls;   /* ours, waiting for their answer; NULL until the first */
-    weft_heap due;              /* deadlines of both */
-    weft_identity *identity;    /* one block with its strings */
-    struct weft_bucket *bucket; /* rate limit; NULL: none */
-    const weft_carrier *carrier_table;
-    void *carrier;
-    void *data;
-    void (*on_notification)(weft_peer *peer, const char *method, const weft_json *params, void *data);
+    int64_t heard;          /* when bytes last came */
+    int64_t pinged;         /* when we asked whether anybody is there; 0: we have not since bytes came */
+    struct weft_held *held; /* a message that waits for answers; NULL: none */
+    size_t soon_bytes;      /* params of the open requests that soon counts: what waits to be stored for this peer */
     bool (*on_raw)(weft_peer *peer, weft_bytes body, bool binary, void *data);
-    void (*on_output)(weft_peer *peer, void *data);
-    void (*on_drain)(weft_peer *peer, void *data);
-    int (*sign)(void *ctx, weft_bytes method, weft_bytes id, weft_bytes params, char *ret, size_t size);
-    void *sign_ctx;
-    const void *framing_extra;
-    uint64_t seed;
-    const char *trace; /* the header traceparent of what is being fed; NULL: none */
-    int status;        /* 0, or why it must be closed */
-    unsigned busy;     /* depth of calls that must not see the peer freed under them */
-    unsigned deflate;
-    uint32_t soon;     /* open requests for which others wait: WEFT_SOON */
-    size_t soon_bytes; /* of their params: what waits to be stored for this peer */
-    bool looking;      /* one of them only looks at something: all others wait */
-    uint8_t style;     /* weft_style */
+    int status;    /* 0, or why it must be closed */
+    unsigned busy; /* depth of calls that must not see the peer freed under them */
+    uint32_t soon; /* open requests for which others wait: WEFT_ROW_SOON */
+    bool looking;  /* one of them only looks at something: all others wait */
+    uint8_t style; /* weft_style */
     bool no_batch, lenient, extras, eager, locked, gzip;
     bool quiet;     /* inside feed or tick: the caller will look for output itself */
     bool full;      /* the soft limit was reached and not yet left */
+    bool drained;   /* it was left, and on_drain is to run when what came in meanwhile has had its turn */
+    bool unread;    /* of what is kept, something could be read but for the soft limit or a pause */
     bool offline;   /* a client between two connections */
     bool finished;  /* no more bytes will come, and all there were have been looked at */
     bool ended;     /* no more bytes will come and calls cannot be made */
     bool paused;    /* by the user: bytes are kept unread */
     bool freed;     /* weft_peer_free() was called while busy */
     bool uncarried; /* of a call without a connection */
+    weft_heap due;  /* deadlines of both */
+
+    weft_link requests; /* theirs, waiting for our answer */
+    size_t open_requests;
+    struct weft_calls *calls;   /* ours, waiting for their answer; NULL until the first */
+    weft_identity *identity;    /* one block with its strings */
+    struct weft_bucket *bucket; /* rate limit; NULL: none */
+    const weft_carrier *carrier_table;
+    void *carrier;
+    void *data;
+    void (*on_notification)(weft_peer *peer, const char *method, const weft_json *params, void *data);
+    void (*on_output)(weft_peer *peer, void *data);
+    void (*on_drain)(weft_peer *peer, void *data);
+    int (*sign)(void *ctx, weft_bytes method, weft_bytes id, weft_bytes params, char *ret, size_t size);
+    void *sign_ctx;
+    const void *framing_extra;
+    uint64_t seed;
+    const char *trace;       /* the header traceparent of what is being fed; NULL: none */
+    size_t own_max_body;     /* never more than this; 0: no such limit */
+    size_t dialect_max_body; /* the same until its dialect changes */
+    unsigned deflate;
 };
 
 /* ---- time: one heap for both directions ---- */
@@ -113,6 +118,13 @@ void weft__held_free(const weft_peer *peer, struct weft_held *held);
 void weft__held_answered(weft_peer *peer, size_t bytes);
 /* A request of this row is open, and others wait for it. */
 void weft__held_begun(weft_peer *peer, const weft_method *row, size_t bytes);
+
+/* ---- kept input: input.c ---- */
+
+/* There is some, and nothing keeps it back any more. */
+bool weft__peer_can_read(const weft_peer *peer);
+/* Take it. As weft_peer_feed(), inside weft__peer_guarded(). */
+int weft__peer_read_kept(weft_peer *peer);
 
 /* ---- helpers ---- */
 

@@ -8,6 +8,8 @@
  *
  * The memory stays until the handler has let go of it: it returned after answering, or it answered later. */
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "encode.h"
@@ -17,6 +19,7 @@
 #include "row_schemas.h"
 #include "send.h"
 #include "trace.h"
+#include "utf8.h"
 
 /* ---- writing the answer ---- */
 
@@ -309,7 +312,7 @@ static int keep_open(weft_req *req, bool whole) {
     weft__list_push(&peer->requests, &req->link);
     peer->open_requests++;
     req->service->stats.open++;
-    if (req->row && (req->row->flags & WEFT_SOON)) {
+    if (req->row && (req->row->flags & WEFT_ROW_SOON)) {
         req->flags |= REQ_SOON;
         req->soon_bytes = req->params.len;
         weft__held_begun(peer, req->row, req->soon_bytes);
@@ -377,7 +380,7 @@ void weft__req_abandon(weft_req *req, int why) {
     if (req->peer)
         weft__heap_remove(&req->peer->due, &req->timed.due);
     if (on_cancel)
-        on_cancel(req, why, req->cancel_ctx); /* may answer, and with that free it */
+        on_cancel(weft__req_handle(req), why, req->cancel_ctx); /* may answer, and with that free it */
     else if (req->peer) {
         unlink_open(req);
         deliver_unusual(req, excuse_outcome(why));
@@ -413,25 +416,54 @@ weft_req *weft__req_by_id(weft_peer *peer, weft_bytes id) {
 
 /* ---- public ---- */
 
-int weft_reply(weft_req *req, weft_val result) {
+/* The request of a handle, for the one answer; NULL: it has been given. */
+static weft_req *take_request(weft_req *handle) {
+    weft_req *req = weft__req_of(handle);
+    if (!req || (req->flags & REQ_TAKEN))
+        return NULL;
+    req->flags |= REQ_TAKEN;
+    return req;
+}
+
+int weft_reply(weft_req *handle, weft_val result) {
+    weft_req *req = weft__req_of(handle);
+    if (!req || (req->flags & REQ_TAKEN))
+        return -EALREADY;
     if (result.kind == WEFT_VAL_NONE)
         result.kind = WEFT_VAL_NULL;
     if (req->service->check_results && weft__row_schemas_misfit(req, &result))
         return -EBADMSG;
+    req->flags |= REQ_TAKEN;
     return finish_request(req, &(weft_outcome){.value = &result}); /* in place: nearly every answer is given here */
 }
 
-int weft_fail(weft_req *req, int code, const char *message, weft_val data) {
-    return weft__req_finish(req,
-                            &(weft_outcome){.code = code ? code : WEFT_INTERNAL_ERROR, .message = message, .value = &data});
+int weft_fail(weft_req *handle, int code, const char *message, weft_val data) {
+    weft_req *req = take_request(handle);
+    if (!req)
+        return -EALREADY;
+    return weft__req_finish(
+        req, &(weft_outcome){.code = code ? code : WEFT_INTERNAL_ERROR, .message = message ? message : "", .value = &data});
+}
+
+int weft_failf(weft_req *req, int code, weft_val data, const char *format, ...) {
+    char message[WEFT_MESSAGE_MAX + 8]; /* with what comes behind a cut, which says whether it is one */
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    if (n < 0)
+        return weft_fail(req, code, "", data);
+    message[weft__utf8_fit(message, strlen(message), WEFT_MESSAGE_MAX)] = '\0'; /* not in the middle of a character */
+    return weft_fail(req, code, message, data);
 }
 
 int weft_refuse(weft_req *req, int code, const char *message, const char *reason) {
     return weft_fail(req, code, message, WEFT_OBJ({"reason", weft_str(reason)}));
 }
 
-int weft_part(weft_req *req, weft_val part) {
-    weft_peer *peer = req->peer;
+int weft_part(weft_req *handle, weft_val part) {
+    weft_req *req = weft__req_of(handle);
+    weft_peer *peer = req ? req->peer : NULL;
     if (!peer)
         return -EPIPE;
     if (!(req->flags & REQ_TOKEN_KNOWN))
@@ -449,18 +481,23 @@ int weft_part(weft_req *req, weft_val part) {
     return r < 0 ? r : 1;
 }
 
-weft_peer *weft_req_peer(weft_req *req) {
-    return req->peer;
+weft_peer *weft_req_peer(weft_req *handle) {
+    weft_req *req = weft__req_of(handle);
+    return req ? req->peer : NULL;
 }
 
-const weft_identity *weft_req_identity(weft_req *req) {
+const weft_identity *weft_req_identity(weft_req *handle) {
+    weft_req *req = weft__req_of(handle);
     static const weft_identity nobody = {"", "", "", "", "", -1, -1, false, .endpoint = ""};
-    if (req->flags & REQ_OWN_IDENTITY)
+    if (req && (req->flags & REQ_OWN_IDENTITY))
         return req->identity;
-    return req->peer ? weft_peer_identity(req->peer) : &nobody;
+    return req && req->peer ? weft_peer_identity(req->peer) : &nobody;
 }
 
-int weft_req_set_identity(weft_req *req, const weft_identity *identity) {
+int weft_req_set_identity(weft_req *handle, const weft_identity *identity) {
+    weft_req *req = weft__req_of(handle);
+    if (!req)
+        return -EALREADY;
     weft_identity *copy = weft__identity_copy(identity, req->service->alloc);
     if (!copy)
         return -ENOMEM;
@@ -471,24 +508,29 @@ int weft_req_set_identity(weft_req *req, const weft_identity *identity) {
     return 0;
 }
 
-const char *weft_req_method(weft_req *req) {
-    return req->row ? req->row->name : "";
+const char *weft_req_method(weft_req *handle) {
+    weft_req *req = weft__req_of(handle);
+    return req && req->row ? req->row->name : "";
 }
 
-weft_bytes weft_req_id(weft_req *req) {
-    return req->id;
+weft_bytes weft_req_id(weft_req *handle) {
+    weft_req *req = weft__req_of(handle);
+    return req ? req->id : (weft_bytes){0};
 }
 
-bool weft_req_is_notification(weft_req *req) {
-    return (req->flags & REQ_NOTIFICATION);
+bool weft_req_is_notification(weft_req *handle) {
+    weft_req *req = weft__req_of(handle);
+    return req && (req->flags & REQ_NOTIFICATION);
 }
 
-int64_t weft_req_deadline(weft_req *req) {
-    return req->deadline;
+int64_t weft_req_deadline(weft_req *handle) {
+    weft_req *req = weft__req_of(handle);
+    return req ? req->deadline : INT64_MAX;
 }
 
-weft_json weft_req_meta(weft_req *req, const char *name) {
-    weft_json meta = {req->meta.data, req->meta.len, req->doc};
+weft_json weft_req_meta(weft_req *handle, const char *name) {
+    weft_req *req = weft__req_of(handle);
+    weft_json meta = req ? (weft_json){req->meta.data, req->meta.len, req->doc} : (weft_json){0};
     return meta.text ? weft_get(&meta, name) : (weft_json){0};
 }
 
@@ -502,15 +544,19 @@ static bool take_trace_member(weft_req *req, const char *name, bool (*take)(weft
     return take((weft_bytes){text, strlen(text)}, ret);
 }
 
-bool weft_req_trace(weft_req *req, weft_trace *ret) {
-    const char *header = req->peer ? req->peer->trace : NULL;
+bool weft_req_trace(weft_req *handle, weft_trace *ret) {
+    weft_req *req = weft__req_of(handle);
+    const char *header = req && req->peer ? req->peer->trace : NULL;
     *ret = (weft_trace){0};
-    if (req->meta.data && take_trace_member(req, "traceparent", weft__trace_parent, ret->traceparent))
+    if (req && req->meta.data && take_trace_member(req, "traceparent", weft__trace_parent, ret->traceparent))
         return take_trace_member(req, "tracestate", weft__trace_state, ret->tracestate), true;
     return header && weft__trace_parent((weft_bytes){header, strlen(header)}, ret->traceparent);
 }
 
-void weft_req_on_cancel(weft_req *req, weft_on_cancel *on_cancel, void *ctx) {
+void weft_req_on_cancel(weft_req *handle, weft_on_cancel *on_cancel, void *ctx) {
+    weft_req *req = weft__req_of(handle);
+    if (!req)
+        return;
     req->on_cancel = on_cancel;
     req->cancel_ctx = ctx;
 }

@@ -6,8 +6,9 @@
 
 #include "peer_private.h"
 
-/* A request that was answered is used again for the next one; this many are kept for when many were open. */
-#define WEFT_REQ_POOL 1024
+/* A request that was answered is used again for the next one; this many are kept for when many were open, and so that a
+ * second answer to one of them is known for what it is. */
+#define WEFT_REQ_POOL 16384
 
 enum {
     REQ_NOTIFICATION = 1 << 0,
@@ -23,11 +24,12 @@ enum {
     REQ_OWN_IDENTITY = 1 << 10,                         /* a gate has said who sent it */
     REQ_MEASURED = 1 << 11,                             /* the meter has to be told of its end */
     REQ_EXCUSED = 1 << 12,                              /* excuse was answered in place of what the handler said */
+    REQ_TAKEN = 1 << 13,                                /* whoever was to answer it has */
     REQ_UNUSUAL = REQ_DEFERRED | REQ_GATED | REQ_KEYED, /* more is to be done than to write the answer */
 };
 
 struct weft_req {
-    /* Down to peer it is zeroed for each request, so it is short and together. */
+    /* Down to turn it is zeroed for each request, so it is short and together. */
     unsigned flags; /* REQ_...: one word, because a byte written and then read with its neighbours stalls the processor */
     uint32_t parts; /* how many were sent; MCP wants a number that rises */
     char *kept;     /* id and token, once the text they lay in is gone */
@@ -38,6 +40,7 @@ struct weft_req {
     weft_bytes token; /* of weft_part(), raw; found when first needed or when the params go away */
     weft_timed timed;
 
+    uint16_t turn;   /* how often its memory was used: see weft__req_handle() */
     weft_peer *peer; /* NULL: the connection has gone */
     weft_service *service;
     const weft_method *row;
@@ -92,13 +95,45 @@ static inline weft_req *weft__req_new(weft_peer *peer) {
         service->pooled--;
     } else if (!(req = weft__req_alloc(service)))
         return NULL;
-    memset(req, 0, offsetof(weft_req, peer));
+    memset(req, 0, offsetof(weft_req, turn));
     req->timed.kind = WEFT_TIMED_REQUEST;
     req->deadline = INT64_MAX;
     req->peer = peer;
     req->service = service;
     return req;
 }
+/* ---- what users hold ---- */
+
+/* Memory of requests is used again, and a program that answers one twice must not answer another's. What it gets is not a
+ * pointer but a handle: the address, with the turn of its memory in the 16 bits that no address uses. An address that uses
+ * them, or that has none to spare, is its own handle. Our own pointers are handles that always fit. */
+#if UINTPTR_MAX > 0xFFFFFFFF
+#define WEFT_REQ_TURN 48
+static inline weft_req *weft__req_handle(weft_req *req) {
+    uintptr_t address = (uintptr_t) req;
+    return address >> WEFT_REQ_TURN ? req : (weft_req *) (address | (uintptr_t) req->turn << WEFT_REQ_TURN);
+}
+/* NULL: it was answered, and is gone. */
+static inline weft_req *weft__req_of(weft_req *handle) {
+    uintptr_t bits = (uintptr_t) handle, turn = bits >> WEFT_REQ_TURN;
+    weft_req *req = (weft_req *) (bits & (((uintptr_t) 1 << WEFT_REQ_TURN) - 1));
+    return !turn || req->turn == turn ? req : NULL;
+}
+static inline void weft__req_next_turn(weft_req *req) {
+    req->turn = (uint16_t) (req->turn + 1 + (req->turn == UINT16_MAX)); /* never 0 */
+}
+#else
+static inline weft_req *weft__req_handle(weft_req *req) {
+    return req;
+}
+static inline weft_req *weft__req_of(weft_req *handle) {
+    return handle;
+}
+static inline void weft__req_next_turn(weft_req *req) {
+    req->turn++;
+}
+#endif
+
 void weft__req_dispose(weft_req *req); /* what is rarely needed */
 static inline void weft__req_release(weft_req *req) {
     weft_service *service = req->service;
@@ -106,6 +141,7 @@ static inline void weft__req_release(weft_req *req) {
         weft__req_dispose(req);
         return;
     }
+    weft__req_next_turn(req);
     req->next_free = service->pool;
     service->pool = req;
     service->pooled++;

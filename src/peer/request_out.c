@@ -38,7 +38,9 @@ static int add_auth(weft_peer *peer, weft_buf *out, size_t before) {
 int weft__request_write(weft_peer *peer, weft_buf *out, int64_t id, const char *method, const weft_val *params,
                         const weft_extras *extras) {
     size_t before = weft__buf_len(out);
-    int r = weft__write_request(out, peer->service->alloc, id, method, params, extras);
+    int r = weft__request_fits(method, params);
+    if (r >= 0)
+        r = weft__write_request(out, peer->service->alloc, id, method, params, extras);
     if (r < 0 || !peer->sign)
         return r;
     r = add_auth(peer, out, before);

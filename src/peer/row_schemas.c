@@ -10,6 +10,7 @@
 #include "write.h"
 
 #define MAX_SENTENCE 512
+#define MAX_PATH 256
 
 typedef struct row_schema {
     const weft_method *row;
@@ -236,14 +237,31 @@ static int check_params(const weft_service *service, const weft_schema *schema, 
 
 /* ---- what is said ---- */
 
+/* Where a value is that was checked by its name but given by its position: "/zip/0" is "/1/0". NULL table: where it says. */
+static const char *given_path(const weft_param *table, const char *path, char ret[MAX_PATH]) {
+    size_t len = *path ? strcspn(path + 1, "/") : 0;
+    int place = 0;
+    for (; table && table->name; table++) {
+        if (table->flags & WEFT_ALIAS)
+            continue;
+        if (strlen(table->name) == len && memcmp(table->name, path + 1, len) == 0) {
+            snprintf(ret, MAX_PATH, "/%d%s", place, path + 1 + len);
+            return ret;
+        }
+        place++;
+    }
+    return path;
+}
+
 /* All that was found, for a caller who wants to mend all of it. */
-static int fail_with(weft_req *req, int code, const char *what, const char *reason, const weft_schema_report *report) {
-    char sentence[MAX_SENTENCE];
+static int fail_with(weft_req *req, int code, const char *what, const char *reason, const weft_schema_report *report,
+                     const weft_param *given) {
+    char sentence[MAX_SENTENCE], paths[WEFT_SCHEMA_ERRORS][MAX_PATH];
     weft_member members[WEFT_SCHEMA_ERRORS][3];
     weft_val errors[WEFT_SCHEMA_ERRORS];
     const weft_schema_error *first = &report->errors[0];
     for (size_t i = 0; i < report->count; i++) {
-        members[i][0] = (weft_member){"path", weft_str(report->errors[i].instance)};
+        members[i][0] = (weft_member){"path", weft_str(given_path(given, report->errors[i].instance, paths[i]))};
         members[i][1] = (weft_member){"keywordLocation", weft_str(report->errors[i].keyword)};
         members[i][2] = (weft_member){"message", weft_str(report->errors[i].message)};
         errors[i] = weft_obj(members[i], 3);
@@ -251,8 +269,7 @@ static int fail_with(weft_req *req, int code, const char *what, const char *reas
     snprintf(sentence, sizeof sentence, "Invalid %s: %s %s", what, *first->instance ? first->instance : what,
              first->message);
     return weft_fail(req, code, sentence,
-                     WEFT_OBJ({"reason", weft_str(reason)}, {"path", weft_str(first->instance)},
-                              {"keywordLocation", weft_str(first->keyword)},
+                     WEFT_OBJ({"reason", weft_str(reason)}, members[0][0], {"keywordLocation", weft_str(first->keyword)},
                               {"errors", report->count > 1 ? weft_arr(errors, report->count) : weft_none()}));
 }
 
@@ -266,7 +283,8 @@ int weft__row_schemas_params(weft_req *req, const weft_method *row, const weft_j
         r = check_params(req->service, known ? known->params : own, row, params, &report);
     weft_schema_free(own);
     if (r == -EBADMSG && report.count)
-        fail_with(req, WEFT_INVALID_PARAMS, "params", "invalidParams", &report);
+        fail_with(req, WEFT_INVALID_PARAMS, "params", "invalidParams", &report,
+                  weft_typeof(params) == WEFT_ARRAY ? row->params : NULL);
     else if (r == -E2BIG)
         weft_refuse(req, WEFT_INVALID_PARAMS, "The params are too much to check", "paramsTooComplex");
     return r == -EBADMSG ? -EINVAL : r;
@@ -295,6 +313,6 @@ bool weft__row_schemas_misfit(weft_req *req, const weft_val *result) {
         return false;
     if (check_result(req->service, known->result, result, &report) != -EBADMSG || !report.count)
         return false;
-    fail_with(req, WEFT_INTERNAL_ERROR, "result", "invalidResult", &report);
+    fail_with(req, WEFT_INTERNAL_ERROR, "result", "invalidResult", &report, NULL);
     return true;
 }

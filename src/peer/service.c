@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <weft/json.h>
+
 #include "gate.h"
 #include "gzip.h"
 #include "meter.h"
@@ -50,7 +52,7 @@ static int answer_discover(weft_req *req, const weft_json *params, void *ctx) {
     (void) params, (void) ctx;
     char *text = NULL;
     size_t len = 0;
-    weft_service *service = req->service;
+    weft_service *service = weft__req_of(req)->service;
     int r = weft_service_discover(service, &text, &len);
     if (r < 0)
         return r;
@@ -65,6 +67,55 @@ static const weft_method discover_row = {
     .help = "The OpenRPC document of this service",
     .result = "{\"type\":\"object\"}",
 };
+
+/* ---- rows ---- */
+
+static int check_json_text(const weft_service *service, const char *text) {
+    weft_doc *doc = NULL;
+    int r = text ? weft_doc_parse(text, strlen(text), service->alloc, &doc) : 0;
+    weft_doc_free(doc);
+    return r == -EBADMSG ? -EINVAL : r;
+}
+
+static int check_examples(const weft_service *service, const weft_example *example) {
+    int r = 0;
+    for (; r >= 0 && example && example->name; example++) {
+        r = check_json_text(service, example->params);
+        if (r >= 0)
+            r = check_json_text(service, example->result);
+    }
+    return r;
+}
+
+static int check_table(const weft_param *table) {
+    size_t count = 0;
+    for (; table && table->name && count <= WEFT_PARAMS_ROWS; table++, count++)
+        if (table->one_of && table->type != WEFT_PARAM_str)
+            return -EINVAL;
+    return count > WEFT_PARAMS_ROWS || (table && table->offset > WEFT_PARAMS_MAX) ? -EMSGSIZE : 0;
+}
+
+/* What would show only when somebody calls it, or never. */
+static int check_described(const weft_service *service, const weft_method *row) {
+    int r = row->name && *row->name ? check_table(row->params) : -EINVAL;
+    if (r >= 0)
+        r = check_json_text(service, row->result);
+    if (r >= 0)
+        r = check_examples(service, row->examples);
+    for (const weft_form *form = row->forms; r >= 0 && form && form->name; form++)
+        r = form->row && form->row->handler ? check_described(service, form->row) : -EINVAL;
+    return r;
+}
+
+/* The specification keeps names that begin with "rpc." for itself (section 4); of these we have one, and a program may have
+ * its own of it. */
+static int check_row(const weft_service *service, const weft_method *row) {
+    int r = check_described(service, row);
+    if (r < 0)
+        return r;
+    bool kept = strncmp(row->name, "rpc.", 4) == 0 && strcmp(row->name, discover_row.name) != 0;
+    return kept || !row->handler ? -EINVAL : 0;
+}
 
 static int add_methods(weft_service *service, const weft_method *rows) {
     int r = 0;
@@ -82,26 +133,49 @@ static int fill_service(weft_service *service, const weft_service_opts *opts) {
     fill_limits(&service->limits);
     service->ctx = opts->ctx;
     service->authorize = opts->authorize;
-    service->on_message = opts->on_message;
+    service->on_message = service->log = opts->on_message;
     service->now_us = opts->now_us;
     service->on_ready = opts->on_ready;
     service->check_results = opts->check_results;
+    service->named_errors = opts->named_errors;
     service->gates = opts->gates && *opts->gates ? opts->gates : NULL;
     for (const weft_gate *const *gate = service->gates; gate && *gate; gate++) {
         service->gate_flags |= (*gate)->flags ? (*gate)->flags : WEFT_GATE_ALL;
         service->tells |= (*gate)->after != NULL;
     }
     service->guarded = service->gate_flags | (service->authorize ? WEFT_GATE_ALL : 0);
+    service->notifications = opts->notifications;
     service->title = weft__strndup(service->alloc, title, strlen(title));
     service->version = weft__strndup(service->alloc, version, strlen(version));
-    if (!service->title || !service->version)
+    if (opts->description)
+        service->description = weft__strndup(service->alloc, opts->description, strlen(opts->description));
+    if (!service->title || !service->version || !service->description != !opts->description)
         return -ENOMEM;
-    int r = weft__zip_new(service->alloc, &service->zip);
+    int r = 0;
+    for (const weft_method *told = service->notifications; r >= 0 && told && told->name; told++)
+        r = check_described(service, told);
+    if (r >= 0)
+        r = weft__zip_new(service->alloc, &service->zip);
     if (r >= 0)
         r = weft__gzip_new(service->alloc, &service->gzip);
     if (r >= 0 && opts->measure)
         r = weft__meter_new(service->alloc, &service->meter);
     return r < 0 ? r : add_methods(service, opts->methods);
+}
+
+/* Whoever logs may free the peer, so the tap is first. */
+static void tap_and_log(void *ctx, weft_peer *peer, bool outgoing, weft_bytes text) {
+    const weft_service *service = weft_peer_service(peer);
+    service->tap(service->tap_ctx, peer, outgoing, text);
+    if (service->log)
+        service->log(ctx, peer, outgoing, text);
+}
+
+void weft__service_tap(weft_service *service, void (*tap)(void *ctx, weft_peer *peer, bool outgoing, weft_bytes text),
+                       void *ctx) {
+    service->tap = tap;
+    service->tap_ctx = ctx;
+    service->on_message = tap ? tap_and_log : service->log;
 }
 
 int weft_service_new(const weft_service_opts *opts, weft_service **ret) {
@@ -126,7 +200,7 @@ int weft_service_new(const weft_service_opts *opts, weft_service **ret) {
 }
 
 void weft_service_set_limits(weft_service *service, const weft_limits *limits) {
-    service->limits = *limits;
+    service->limits = limits ? *limits : (weft_limits){0};
     fill_limits(&service->limits);
 }
 
@@ -168,16 +242,22 @@ weft_service *weft_service_unref(weft_service *service) {
     weft__methods_done(&service->methods, alloc);
     weft__free(alloc, service->title);
     weft__free(alloc, service->version);
+    weft__free(alloc, service->description);
     weft__free(alloc, service);
     return NULL;
 }
 
+void weft_service_freep(weft_service **service) {
+    *service = weft_service_unref(*service);
+}
+
 int weft_service_add(weft_service *service, const weft_method *method) {
-    if (weft__params_size(method->params) > WEFT_PARAMS_MAX)
-        return -EMSGSIZE;
+    int r = method ? check_row(service, method) : -EINVAL;
+    if (r < 0)
+        return r;
     if (weft__methods_find(&service->methods, method->name, strlen(method->name)))
         return -EEXIST;
-    int r = weft__row_schemas_add(service, method);
+    r = weft__row_schemas_add(service, method);
     if (r < 0)
         return r;
     r = weft__methods_add(&service->methods, service->alloc, method);
@@ -187,6 +267,8 @@ int weft_service_add(weft_service *service, const weft_method *method) {
 }
 
 int weft_service_remove(weft_service *service, const char *name) {
+    if (!name)
+        return -ENOENT;
     const weft_method *row = weft_service_find(service, name);
     if (row && service->meter)
         weft__meter_forget(service, row);
@@ -196,7 +278,7 @@ int weft_service_remove(weft_service *service, const char *name) {
 }
 
 const weft_method *weft_service_find(weft_service *service, const char *name) {
-    return weft__methods_find(&service->methods, name, strlen(name));
+    return !name ? NULL : weft__methods_find(&service->methods, name, strlen(name));
 }
 
 const weft_stats *weft_service_stats(const weft_service *service) {
@@ -206,7 +288,12 @@ const weft_stats *weft_service_stats(const weft_service *service) {
 /* ---- the pool of requests ---- */
 
 weft_req *weft__req_alloc(weft_service *service) {
-    return weft__zalloc(service->alloc, sizeof(weft_req));
+    weft_req *req = weft__zalloc(service->alloc, sizeof *req);
+    if (req) {
+        req->turn = service->turns++; /* memory that was freed and comes again begins elsewhere */
+        weft__req_next_turn(req);
+    }
+    return req;
 }
 
 void weft__req_dispose(weft_req *req) {

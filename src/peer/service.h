@@ -83,6 +83,11 @@ void weft__methods_done(weft_methods *methods, const weft_alloc *alloc);
 /* Among the flags of methods: every one of them. */
 #define WEFT_GATE_ALL (1u << 15)
 
+/* Hear every message in and out from now on, beside on_message; NULL: no more. The tap must not send, nor free a peer. While
+ * nobody hears, messages cost nothing more. */
+void weft__service_tap(weft_service *service, void (*tap)(void *ctx, weft_peer *peer, bool outgoing, weft_bytes text),
+                       void *ctx);
+
 /* Calls without a connection: service_call.c. */
 struct weft_service_calls;
 /* Nobody but they hold the service any more: complete them with -ECANCELED. */
@@ -99,8 +104,13 @@ struct weft_service {
     void *ctx;
     char *title;
     char *version;
+    char *description;                /* NULL: none */
+    const weft_method *notifications; /* what we tell, for discovery; NULL: none */
     int (*authorize)(void *ctx, const weft_identity *who, const weft_method *method);
     void (*on_message)(void *ctx, weft_peer *peer, bool outgoing, weft_bytes text);
+    void (*log)(void *ctx, weft_peer *peer, bool outgoing, weft_bytes text); /* on_message of the options */
+    void (*tap)(void *ctx, weft_peer *peer, bool outgoing, weft_bytes text); /* weft__service_tap() */
+    void *tap_ctx;
     int64_t (*now_us)(void *ctx);
     const weft_gate *const *gates; /* NULL: none */
     unsigned gate_flags;           /* of methods that gates want to see, or WEFT_GATE_ALL */
@@ -110,12 +120,14 @@ struct weft_service {
     void (*wake)(void *ctx); /* instead of on_ready; NULL: not set */
     void *wake_ctx;
     bool check_results;
+    bool named_errors;
     struct weft_row_schemas *schemas; /* NULL until the first row with one */
     struct weft_service_calls *calls; /* without a connection; NULL until the first */
     size_t inner_refs;                /* of refs: those of such calls */
     bool closing;                     /* all other references have gone */
     struct weft_req *pool;            /* free requests, linked by next_free */
     size_t pooled;
+    uint16_t turns;                  /* where those of new memory begin */
     struct weft_gzip *gzip;          /* the same for Content-Encoding */
     struct weft_zip *zip;            /* shared by WebSocket connections that compress */
     struct weft_idempotent *answers; /* kept for retries; NULL until the first */

@@ -158,6 +158,8 @@ static int start_service_call(service_call *call, const weft_identity *who, cons
 
 int weft_service_call(weft_service *service, const weft_identity *who, const char *method, weft_val params,
                       weft_on_called *on_called, void *ctx, int64_t *ret_id) {
+    if (!on_called)
+        return -EINVAL;
     int r = service->closing ? -ESHUTDOWN : need_service_calls(service);
     if (r >= 0 && service->calls->count >= service->limits.max_calls)
         r = -ENOBUFS;

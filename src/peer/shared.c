@@ -40,7 +40,8 @@ static int make_shared(weft_service *service, const char *method, weft_val value
 }
 
 int weft_shared_new(weft_service *service, const char *method, weft_val params, weft_shared **ret) {
-    return make_shared(service, method, params, ret);
+    int r = weft__request_fits(method, &params);
+    return r < 0 ? r : make_shared(service, method, params, ret);
 }
 
 int weft__shared_message(weft_service *service, weft_val message, weft_shared **ret) {
@@ -138,4 +139,8 @@ weft_shared *weft_shared_free(weft_shared *shared) {
     weft__free(service->alloc, shared);
     weft_service_unref(service);
     return NULL;
+}
+
+void weft_shared_freep(weft_shared **shared) {
+    *shared = weft_shared_free(*shared);
 }

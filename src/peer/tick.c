@@ -30,7 +30,7 @@ static int64_t silence_due(const weft_peer *peer) {
 int64_t weft_peer_deadline(const weft_peer *peer) {
     const weft_due *top = weft__heap_top(&peer->due);
     int64_t silence = silence_due(peer);
-    if (peer->status)
+    if (peer->status || weft__peer_can_read(peer) || weft__peer_has_drained(peer))
         return peer->now;
     return top && top->at < silence ? top->at : silence;
 }
@@ -58,7 +58,10 @@ static void expire_due(weft_peer *peer) {
 static int run_tick(weft_peer *peer, char *data, size_t len) {
     (void) data, (void) len;
     expire_due(peer);
-    return check_silence(peer);
+    int r = weft__peer_read_kept(peer);
+    if (r >= 0)
+        weft__peer_tell_drained(peer);
+    return r < 0 ? r : check_silence(peer);
 }
 
 int weft_peer_tick(weft_peer *peer, int64_t now_ms) {

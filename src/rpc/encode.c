@@ -151,9 +151,41 @@ static bool has_extras(const weft_extras *extras) {
     return extras && (extras->progress_token || extras->deadline_ms || extras->idempotency_key);
 }
 
+/* What we would refuse ourselves is not sent: params are an object, an array or not there (section 4.2). 1 they are there, 0
+ * not, -EINVAL. */
+static int are_there(const weft_val *params) {
+    const char *text = params->as.s;
+    size_t n = 0;
+    switch (params->kind) {
+    case WEFT_VAL_NONE:
+    case WEFT_VAL_NULL:
+        return 0;
+    case WEFT_VAL_ARR:
+    case WEFT_VAL_OBJ:
+        return 1;
+    case WEFT_VAL_RAW:
+        while (n < params->len && (text[n] == ' ' || (text[n] >= '\t' && text[n] <= '\r')))
+            n++;
+        if (n < params->len && (text[n] == '{' || text[n] == '['))
+            return 1;
+        return params->len - n >= 4 && memcmp(text + n, "null", 4) == 0 ? 0 : -EINVAL;
+    default:
+        return -EINVAL;
+    }
+}
+
+int weft__request_fits(const char *method, const weft_val *params) {
+    return method && are_there(params) >= 0 ? 0 : -EINVAL;
+}
+
 int weft__write_request(weft_buf *out, const weft_alloc *alloc, int64_t id, const char *method, const weft_val *params,
                         const weft_extras *extras) {
+    static const weft_val none = {.kind = WEFT_VAL_NONE};
     size_t len = weft__buf_len(out);
+    if (!method)
+        return -EINVAL;
+    if (are_there(params) == 0)
+        params = &none;
     int r;
     if (id) {
         r = PUT(out, alloc, WEFT_OPEN_ID);

@@ -49,6 +49,8 @@ typedef struct weft_extras {
     const char *idempotency_key; /* NULL: none */
 } weft_extras;
 
+/* Would we take it ourselves? -EINVAL: no method, or params that are neither an object nor an array nor absent. */
+int weft__request_fits(const char *method, const weft_val *params);
 /* A request (id > 0) or a notification (id 0). params of kind NONE are left out. Extras join a _meta that params have
  * already. -EINVAL: extras need named params. */
 int weft__write_request(weft_buf *out, const weft_alloc *alloc, int64_t id, const char *method, const weft_val *params,

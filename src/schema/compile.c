@@ -750,10 +750,11 @@ static size_t or_default(size_t limit, size_t fallback) {
 
 static int compile_all(compiler *c, weft_bytes text) {
     schema_node *root = NULL;
-    char *uri = weft__arena_alloc(c->arena, strlen(c->opts.uri) + 1);
+    size_t size = strlen(c->opts.uri) + 1;
+    char *uri = weft__arena_alloc(c->arena, size);
     if (!uri)
         return -ENOMEM;
-    strcpy(uri, c->opts.uri);
+    memcpy(uri, c->opts.uri, size);
     uri[strcspn(uri, "#")] = '\0';
     int r = weft__documents_add(c, uri, text, "", c->opts.draft, &root);
     if (r >= 0)
@@ -772,6 +773,7 @@ int weft_schema_compile(const char *text, size_t len, const weft_schema_opts *op
     c.opts.max_nodes = or_default(c.opts.max_nodes, DEFAULT_NODES);
     c.opts.max_bytes = or_default(c.opts.max_bytes, DEFAULT_BYTES);
     weft__report_begin(report, alloc);
+    len = text ? len : 0;
     weft_schema *schema = weft__zalloc(alloc, sizeof *schema);
     if (!schema)
         return -ENOMEM;
@@ -782,7 +784,7 @@ int weft_schema_compile(const char *text, size_t len, const weft_schema_opts *op
     c.schema = schema;
     c.arena = &schema->arena;
     c.resources.alloc = c.anchors.alloc = alloc;
-    int r = compile_all(&c, (weft_bytes){text, len});
+    int r = compile_all(&c, (weft_bytes){text ? text : "", len});
     weft__map_done(&c.resources);
     weft__map_done(&c.anchors);
     weft__free(alloc, c.slots);

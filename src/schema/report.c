@@ -128,6 +128,8 @@ int weft__report_add(weft_schema_report *report, const schema_place *place, cons
 }
 
 void weft_schema_report_done(weft_schema_report *report) {
+    if (!report)
+        return;
     struct report_memory *memory = report->ours_;
     if (memory) {
         weft__arena_done(&memory->arena);

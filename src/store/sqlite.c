@@ -219,12 +219,12 @@ static int open_or_quarantine(weft_sq *sq, const weft_store_opts *opts, char *re
 }
 
 static int start_threads(weft_sq *sq) {
-    int r = weft__sq_worker_start(&sq->reader, weft__sq_reader_main, sq);
+    int r = weft__store_worker_start(&sq->reader, weft__sq_reader_main, sq);
     if (r < 0)
         return r;
-    r = weft__sq_worker_start(&sq->writer, weft__sq_writer_main, sq);
+    r = weft__store_worker_start(&sq->writer, weft__sq_writer_main, sq);
     if (r < 0)
-        weft__sq_worker_stop(&sq->reader);
+        weft__store_worker_stop(&sq->reader);
     return r;
 }
 
@@ -290,15 +290,15 @@ static int open_sqlite(const weft_store_opts *opts, weft_store **ret, char *ret_
 }
 
 static void give_append(weft_store *store, weft_append_job *job) {
-    weft__sq_worker_give(&((weft_sq *) (void *) store)->writer, &job->job, store->more);
+    weft__store_worker_give(&((weft_sq *) (void *) store)->writer, &job->job, store->more);
 }
 
 static void give_read(weft_store *store, weft_read_job *job) {
-    weft__sq_worker_give(&((weft_sq *) (void *) store)->reader, &job->job, false);
+    weft__store_worker_give(&((weft_sq *) (void *) store)->reader, &job->job, false);
 }
 
 static void give_trim(weft_store *store, weft_trim_job *job) {
-    weft__sq_worker_give(&((weft_sq *) (void *) store)->writer, &job->job, false);
+    weft__store_worker_give(&((weft_sq *) (void *) store)->writer, &job->job, false);
 }
 
 /* A log that was deleted is copied back all the same, while we still have it open; but only into our database, and only if
@@ -340,8 +340,8 @@ static void close_sqlite(weft_store *store) {
     weft_sq *sq = (weft_sq *) (void *) store;
     atomic_store(&sq->check_stop, true);
     weft__sq_checker_join(sq);
-    weft__sq_worker_stop(&sq->reader);
-    weft__sq_worker_stop(&sq->writer);
+    weft__store_worker_stop(&sq->reader);
+    weft__store_worker_stop(&sq->writer);
     end_run(sq);
     close_connections(sq);
 }

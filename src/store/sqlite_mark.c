@@ -8,6 +8,7 @@
  * The file is also the lock that keeps a second process out. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,22 @@
 #include "sqlite_store.h"
 
 #define MAGIC "weft-mark"
+#define LOCK_TRIES 50 /* for a second in all */
+#define LOCK_MS 20
 #define SIZE (sizeof MAGIC + WEFT_EPOCH + 1 + 20 + 1 + 8 + 1) /* "weft-mark EPOCH GSEQ CRC\n", always as long */
+
+/* A daemon that was killed while it started a program has left a child that is no program yet, and holds what its parent
+ * held. It is gone in a moment. */
+static int lock_mark(int fd) {
+    for (int tries = LOCK_TRIES; flock(fd, LOCK_EX | LOCK_NB) < 0; tries--) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return -errno;
+        if (tries == 0)
+            return -EBUSY;
+        (void) poll(NULL, 0, LOCK_MS);
+    }
+    return 0;
+}
 
 int weft__sq_mark_open(const char *path, int *ret_fd) {
     char name[4096];
@@ -28,8 +44,10 @@ int weft__sq_mark_open(const char *path, int *ret_fd) {
     int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (fd < 0)
         return -errno;
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0 || fchmod(fd, 0600) < 0) {
-        int r = errno == EWOULDBLOCK ? -EBUSY : -errno;
+    int r = lock_mark(fd);
+    if (r == 0 && fchmod(fd, 0600) < 0)
+        r = -errno;
+    if (r < 0) {
         close(fd);
         return r;
     }

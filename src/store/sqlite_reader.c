@@ -188,9 +188,9 @@ void *weft__sq_reader_main(void *ctx) {
     weft_sq *sq = ctx;
     weft_link jobs;
     /* One at a time, so that the first page is shown before the second is read. */
-    while (weft__sq_worker_take(&sq->reader, -1, 1, &jobs) > 0) {
+    while (weft__store_worker_take(&sq->reader, -1, 1, &jobs) > 0) {
         weft_job *job = WEFT_CONTAINER(jobs.next, weft_job, link);
-        job->r = weft__sq_worker_stopping(&sq->reader) ? -ECANCELED : read_page(sq, (weft_read_job *) (void *) job);
+        job->r = weft__store_worker_stopping(&sq->reader) ? -ECANCELED : read_page(sq, (weft_read_job *) (void *) job);
         weft__completions_put(&sq->base.completions, &jobs);
     }
     return NULL;

@@ -14,6 +14,7 @@
 #include <sqlite3.h>
 
 #include "store_kind.h"
+#include "store_worker.h"
 
 /* What the one row of the table state holds. Numbers are SQLite's, 63 bits. */
 typedef struct weft_sq_state {
@@ -86,15 +87,6 @@ typedef struct weft_sq_conn {
     sqlite3_stmt *statements[WEFT_SQ_STATEMENTS];
 } weft_sq_conn;
 
-/* A thread with a queue of jobs. */
-typedef struct weft_sq_worker {
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    weft_link jobs;
-    bool sleeping, stop;
-} weft_sq_worker;
-
 struct weft_sq;
 
 /* What one of the tables of sqlite_rows.c shows. */
@@ -129,7 +121,7 @@ typedef struct weft_sq {
     const char *vfs;
     int mark; /* descriptor of the mark file, locked as long as the store is open */
     weft_sq_conn write, read;
-    weft_sq_worker writer, reader;
+    weft_store_worker writer, reader;
     pthread_t checker;
     bool checked, checking; /* in full before it was opened; the checker's thread is there */
     _Atomic bool check_stop;
@@ -290,15 +282,7 @@ weft_sq_stream *weft__sq_stream(weft_sq *sq, const char *name, bool make, int *r
 int weft__sq_streams_save(weft_sq *sq);
 void weft__sq_streams_drop(weft_sq *sq);
 
-/* sqlite_worker.c */
-int weft__sq_worker_start(weft_sq_worker *worker, void *(*main)(void *), void *ctx);
-/* more: another job follows at once, which wakes the thread. */
-void weft__sq_worker_give(weft_sq_worker *worker, weft_job *job, bool more);
-/* Wait for jobs and take them up to so many bytes, at least one. 1 some, 0 none in wait_ms (-1: for ever), -ECANCELED: told
- * to stop, and the queue is empty. */
-bool weft__sq_worker_stopping(weft_sq_worker *worker);
-int weft__sq_worker_take(weft_sq_worker *worker, int wait_ms, size_t max_bytes, weft_link *ret_jobs);
-void weft__sq_worker_stop(weft_sq_worker *worker);
+/* The threads. */
 void *weft__sq_writer_main(void *ctx);
 void *weft__sq_reader_main(void *ctx);
 

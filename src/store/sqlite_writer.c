@@ -105,11 +105,11 @@ static void settle_group(weft_sq *sq, weft_link *jobs, int r) {
             continue;
         weft_trim_job *trim = (weft_trim_job *) (void *) job;
         trim->removed += trim->step;
-        if (job->r > 0 && weft__sq_worker_stopping(&sq->writer))
+        if (job->r > 0 && weft__store_worker_stopping(&sq->writer))
             job->r = -ECANCELED;
         if (job->r > 0) {
             weft__list_remove(&job->link);
-            weft__sq_worker_give(&sq->writer, job, false);
+            weft__store_worker_give(&sq->writer, job, false);
         }
     }
 }
@@ -156,7 +156,7 @@ void *weft__sq_writer_main(void *ctx) {
     weft_sq *sq = ctx;
     weft_link jobs;
     int r, wait_ms = IDLE_MS;
-    while ((r = weft__sq_worker_take(&sq->writer, wait_ms, GROUP_BYTES, &jobs)) >= 0) {
+    while ((r = weft__store_worker_take(&sq->writer, wait_ms, GROUP_BYTES, &jobs)) >= 0) {
         if (r > 0)
             run_group(sq, &jobs);
         else

@@ -365,5 +365,7 @@ void weft__store_stats(weft_store *store, weft_store_stats *ret) {
 
 int weft__store_look(const weft_store *store) {
     int r = weft__files_look(store);
+    if (r >= 0)
+        r = atomic_load(&store->trouble);
     return r < 0 ? r : atomic_load(&store->damaged) ? -EUCLEAN : 0;
 }

@@ -148,6 +148,9 @@ typedef struct weft_store_opts {
     size_t max_event; /* bytes of one event's data; 0: 32 MiB, as an inbound message */
     size_t max_queue; /* bytes of appends not yet durable; 0: 64 MiB */
     size_t max_log;   /* sqlite: bytes of log before it is copied back in the midst of work; 0: 64 MiB */
+    const char *url;  /* postgres: where the database is, as libpq reads it */
+    int standbys;     /* postgres: so many standbys must have a commit before it counts; 0: as the database is set up */
+    bool shared;      /* postgres: other stores may write to the journal at the same time; all of them must say so */
 } weft_store_opts;
 
 /* -EUCLEAN damaged, -EKEYREJECTED another journal than was expected, -ENOTSUP from a newer version, -EBUSY in use by
@@ -166,8 +169,9 @@ const char *weft__store_epoch(const weft_store *store);
 /* The gseq of the last event followers were told of. */
 uint64_t weft__store_head(const weft_store *store);
 
-/* Whether the store can still be relied on: 0; -ESTALE its files were deleted, replaced or changed by somebody else and
- * nothing more is stored; -EUCLEAN damage was found when something was read. It asks the file system. */
+/* Whether the store can still be relied on: 0; -ESTALE its files were deleted, replaced or changed by somebody else, or its
+ * database belongs to another or has lost something, and nothing more is stored; -EUCLEAN damage was found when something
+ * was read; -ENOTCONN the database is away or does not wait for its standbys, and appends wait. It asks the file system. */
 int weft__store_look(const weft_store *store);
 
 /* Each returns 0 and completes later, or fails now and does not: -EINVAL a name or a count out of bounds, -EMSGSIZE an event
@@ -205,11 +209,14 @@ void weft__store_stats(weft_store *store, weft_store_stats *ret);
 
 /* Does what it stores outlive the process? */
 bool weft__store_lasts(const weft_store_kind *kind);
+/* Is that in files at a path, rather than elsewhere? */
+bool weft__store_has_files(const weft_store_kind *kind);
 /* Was there a journal of this kind at path? */
 bool weft__store_was_here(const weft_store_kind *kind, const char *path);
 
-/* The in-memory reference, and SQLite. */
+/* The in-memory reference, SQLite, and PostgreSQL. */
 extern const weft_store_kind weft__memory;
 extern const weft_store_kind weft__sqlite;
+extern const weft_store_kind weft__postgres;
 
 #endif

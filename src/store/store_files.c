@@ -86,6 +86,10 @@ bool weft__store_lasts(const weft_store_kind *kind) {
     return kind->files;
 }
 
+bool weft__store_has_files(const weft_store_kind *kind) {
+    return kind->files && *kind->files;
+}
+
 bool weft__store_was_here(const weft_store_kind *kind, const char *path) {
     for (const char *const *suffix = kind->files; suffix && *suffix; suffix++) {
         char name[PATH_MAX];

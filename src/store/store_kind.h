@@ -103,7 +103,7 @@ struct weft_peek;
 struct weft_store_kind {
     const char *name;
     /* NULL: it ends with the process. Otherwise it lasts, in a file at opts.path and others whose names go on with these; ""
-     * is the first, NULL ends the list. Any of them shows that a journal was there. */
+     * is the first, NULL ends the list. Any of them shows that a journal was there. An empty list: it lasts elsewhere. */
     const char *const *files;
     /* Look at a journal that lasts without opening it (peek.h). NULL: nobody can. */
     int (*peek)(const char *path, const char *folder, struct weft_peek *ret);
@@ -157,6 +157,7 @@ struct weft_store {
     weft_link follows;
     bool dispatching, closing;
     _Atomic bool damaged; /* found when something was read or written, or by a thread that checks */
+    _Atomic int trouble;  /* 0, or why nothing is acknowledged at present, for kinds without files */
     weft_store_file files[WEFT_STORE_FILES];
     size_t file_count;
 };

@@ -8,7 +8,7 @@ new() { # FOLDER
     echo "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"session/new\",\"params\":{\"cwd\":\"$1\",\"mcpServers\":[]}}"
 }
 acp() { # [OPTION...]; what is said is standard input
-    run timeout 60 "$program" acp "$@"
+    run timeout 120 "$program" acp "$@"
 }
 
 # ---- a folder without a hub ----
@@ -50,7 +50,7 @@ exits "an argument has no place" 2
 
 # ---- what goes through: lines only, and nothing of other dialects ----
 mkfifo in
-timeout 60 "$program" acp <in >out 2>/dev/null &
+timeout 120 "$program" acp <in >out 2>/dev/null &
 bridge=$!
 exec 9>in
 weft task submit --wait "echo somebody else's"
@@ -64,7 +64,7 @@ is "it ends with its input" 0 $?
 
 # ---- the hub goes ----
 exec 8<>in
-timeout 60 "$program" acp <in >out 2>/dev/null &
+timeout 120 "$program" acp <in >out 2>/dev/null &
 bridge=$!
 echo "$hello" >&8
 until_true grep -q protocolVersion out

@@ -28,7 +28,7 @@ exits "one that is not installed" 0
 like "not installed: it says so, and what to do" "but it is not installed. Install" "$err"
 weft doctor
 exits "not installed: the doctor says so" 1
-like "not installed: the doctor means the chosen one" "kimi, which does what names no agent, is not installed" "$out"
+like "not installed: the doctor means the chosen one" "kimi, which is the default agent, is not installed" "$out"
 weft task submit --wait hello
 exits "not installed: a task fails" 1
 like "not installed: and says why" "is not installed. Install" "$err"

@@ -18,9 +18,9 @@ like "no such question: what next" "weft answer" "$err"
 
 # Ask something; $id is the task, $question the question.
 ask() { # PROMPT...
-    id=$(timeout 20 "$program" task submit "$@")
+    id=$(timeout 120 "$program" task submit "$@")
     until_true has_question
-    question=$(field "$(timeout 20 "$program" answer --json)" .questions.0.id)
+    question=$(field "$(timeout 120 "$program" answer --json)" .questions.0.id)
 }
 
 ask edit one
@@ -68,7 +68,7 @@ exits "by number" 0
 until_true state "$id" completed
 
 # ---- who waits is told how, or asked ----
-timeout 60 "$weft" task submit --wait edit four >four.out 2>four.err &
+timeout 120 "$weft" task submit --wait edit four >four.out 2>four.err &
 waiter=$!
 until_true grep -q "Answer from anywhere" four.err
 like "without a terminal: what is asked" "Edit " "$(cat four.err)"
@@ -105,7 +105,7 @@ until_true state "$id" completed
 
 # ---- a person ----
 ask edit six
-person "your answer=>what\n;;none of them=>1\n" "$weft" answer
+person "your answer=>what\n;;not one of the options=>1\n" "$weft" answer
 exits "the only one can be answered at once" 0
 like "says with what" "answered with allow_once" "$out"
 until_true state "$id" completed

@@ -35,7 +35,7 @@ weft automation disable after
 exits "one rule off" 0
 like "one rule off: says so" "after is off" "$err"
 enabled() { # RULE
-    timeout 20 "$program" automation --json | /usr/bin/python3 -c '
+    timeout 120 "$program" automation --json | /usr/bin/python3 -c '
 import json, sys
 print([rule["enabled"] for rule in json.load(sys.stdin)["rules"] if rule["id"] == sys.argv[1]][0])' "$1"
 }
@@ -55,6 +55,6 @@ weft automation enable nonsense
 exits "no such rule" 5
 like "no such rule: says so" "there is no rule nonsense" "$err"
 weft task submit --wait echo hello
-fired() { timeout 20 "$program" automation | grep -q "task.completed"; }
+fired() { timeout 120 "$program" automation | grep -q "task.completed"; }
 until_true fired && pass
 close

@@ -110,7 +110,7 @@ is "it is gone" no "$([ -e new ] && echo yes || echo no)"
 printf '%s\n' '#!/bin/sh' 'echo x >>../in-hook' 'read -r line <../go' 'exit 1' >.git/hooks/pre-commit
 mkfifo ../go
 echo four >>a
-(timeout 60 "$program" call tinyvex/action requestId=c3 name=git.commit args:='{"message":"third","all":true}' \
+(timeout 120 "$program" call tinyvex/action requestId=c3 name=git.commit args:='{"message":"third","all":true}' \
     >"$kit_said/c3" 2>&1) &
 until_true test -s ../in-hook
 kill_hub

@@ -34,6 +34,7 @@ weft stop
 cat >.weft/config.json <<END
 { "agents": { "bad": { "driver": "cli", "command": ["./bad.sh", "{prompt}"] } }, "default_agent": "bad",
   "listen": ["tcp://127.0.0.1:0"], "auth": "none",
+  "mcp": { "servers": { "worse": { "command": "./bad.sh", "args": ["served"], "env": { "SECRET": "not shown" } } } },
   "automation": { "rules": [ { "id": "spread", "trigger": { "type": "file.*" }, "action": { "type": "agent", "prompt": "ruled" } } ] } }
 END
 chmod 600 .weft/config.json .weft/weft.db .weft/token
@@ -49,7 +50,7 @@ export PWNED=$there/pwned
 refused() { # NAME COMMAND...
     local name=$1
     shift
-    run timeout 60 "$@" </dev/null
+    run timeout 120 "$@" </dev/null
     exits "$name: is refused" 4
     like "$name: what to do" "weft trust" "$err"
 }
@@ -57,6 +58,8 @@ visit() { # NAME: all that people do first, in this folder
     picture . >"$there/.before"
     refused "$1: start" "$program" start
     like "$1: its tasks are told" "2 tasks that would run" "$err"
+    like "$1: its MCP servers are told" "MCP server worse: ./bad.sh served, sets SECRET" "$err"
+    unlike "$1: but not their secrets" "not shown" "$err"
     like "$1: with their prompts" '"their second"' "$err"
     like "$1: its programs are told" "agent bad: ./bad.sh {prompt}" "$err"
     like "$1: its doors are told" 'listen: ["tcp://127.0.0.1:0"]' "$err"
@@ -64,19 +67,19 @@ visit() { # NAME: all that people do first, in this folder
     refused "$1: serve" "$program" serve
     refused "$1: restart" "$program" restart
     refused "$1: trust without anybody there" "$program" trust
-    run timeout 60 "$program" trust --json </dev/null
+    run timeout 120 "$program" trust --json </dev/null
     exits "$1: trust for programs" 4
     is "$1: trust for programs: its tasks" 2 "$(field "$out" .journal.tasks)"
     is "$1: trust for programs: its state" "not trusted" "$(field "$out" .state)"
     for verb in "status" "task list" "agents" "config show" "config check" "doctor" "logs" "stop" "automation" "events"; do
-        run timeout 60 "$program" $verb </dev/null
+        run timeout 120 "$program" $verb </dev/null
         [ "$rc" -ne 124 ] && [ "$rc" -lt 128 ] && pass || fail "$1: $verb" "status $rc" "$err"
     done
-    run timeout 60 "$program" agents
+    run timeout 120 "$program" agents
     unlike "$1: its agent is none of ours" "bad " "$out"
-    run timeout 60 "$program" serve --listen "unix:$there/x.sock" </dev/null
+    run timeout 120 "$program" serve --listen "unix:$there/x.sock" </dev/null
     exits "$1: nor beside it" 4
-    WEFT_STORE_KIND=memory run timeout 60 "$program" serve --listen "unix:$there/x.sock" </dev/null
+    WEFT_STORE_KIND=memory run timeout 120 "$program" serve --listen "unix:$there/x.sock" </dev/null
     exits "$1: nor without a journal" 4
     picture . >"$there/.after"
     is "$1: it is as it came" "" "$(diff "$there/.before" "$there/.after")"
@@ -96,7 +99,7 @@ exits "a person who says no" 4
 [ ! -e "$PWNED" ] && pass || fail "a person who says no: nothing ran"
 person "Trust it?=>y\n" "$program" trust
 exits "a person who says yes" 0
-run timeout 60 "$program" trust
+run timeout 120 "$program" trust
 exits "it is on record" 0
 weft start
 exits "then it starts" 0
@@ -208,7 +211,7 @@ for kind in $kinds; do
         # A second name changes the file's times itself; what it holds and its mode do not change.
         before=$(stat -c '%a %s %Y %U' "$victim"; cat "$victim")
         for verb in "start" "status" "logs" "doctor" "agents" "config show" "task list" "stop"; do
-            timeout 60 "$program" $verb >"$there/.said" 2>&1 </dev/null
+            timeout 120 "$program" $verb >"$there/.said" 2>&1 </dev/null
             got=$?
             [ $got -ne 124 ] && [ $got -lt 128 ] || fail "$kind for $name: $verb" "status $got" "$(cat "$there/.said")"
         done

@@ -120,9 +120,9 @@ exits "for programs" 4
 like "for programs: where" '"line":1,"column":2,"severity":"error","message":"auth says who may come in' "$out"
 is "the door stays as the user has it" "auth \"none\" user $user:1:32" "$(origin auth)"
 is "what opens none counts" 'rate_per_minute 7 project .weft/config.json:1:37' "$(origin rate_per_minute)"
-run timeout 20 "$weft" serve --listen "unix:$there/x.sock" </dev/null
+run timeout 120 "$weft" serve --listen "unix:$there/x.sock" </dev/null
 exits "serve does not start with it" 4
-run timeout 20 "$weft" start </dev/null
+run timeout 120 "$weft" start </dev/null
 exits "nor does start" 4
 like "and shows what it would allow" 'auth: "none"' "$err"
 trust
@@ -181,7 +181,7 @@ serve() {
     pid=$!
     exec {talk}<"$there/fifo.${#started[@]}"
     started+=("$pid")
-    while read -r -t 30 -u "$talk" line; do
+    while read -r -t 120 -u "$talk" line; do
         case $line in
         "listening on "*) urls+=("${line#listening on }") ;;
         "Ctrl-C stops it.") return ;;
@@ -196,7 +196,7 @@ hangup() {
     local line
     said=
     kill -HUP "$pid"
-    while read -r -t 30 -u "$talk" line; do
+    while read -r -t 120 -u "$talk" line; do
         said+=$line$'\n'
         case $line in
         "weft serve: configuration reloaded" | *"stays in force") return ;;
@@ -312,7 +312,7 @@ END
 trust
 serve
 says() { # what a task's agent said to "hi"
-    timeout 30 "$weft" task submit --wait hi 2>/dev/null
+    timeout 120 "$weft" task submit --wait hi 2>/dev/null
 }
 is "the agent of the file" "one hi" "$(says)"
 run "$weft" call daemon.status
@@ -338,7 +338,7 @@ ended "$pid"
 
 # ---- a terminal that goes away ends it ----
 if [ -x /usr/bin/python3 ]; then
-    run timeout 60 /usr/bin/python3 - "$weft" <<'END'
+    run timeout 120 /usr/bin/python3 - "$weft" <<'END'
 import os, pty, signal, subprocess, sys
 def serve(nohup):
     pid, fd = pty.fork()

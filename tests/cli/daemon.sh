@@ -4,12 +4,12 @@
 
 # Nothing here takes long, and nothing may take for ever.
 daemon() {
-    run timeout 60 "$weft" "$@"
+    run timeout 120 "$weft" "$@"
 }
 
 end_daemons() {
     for home in "$there"/*/.weft; do
-        [ -d "$home" ] && (cd "${home%/.weft}" && timeout 20 "$weft" stop --force --timeout 1s >/dev/null 2>&1)
+        [ -d "$home" ] && (cd "${home%/.weft}" && timeout 120 "$weft" stop --force --timeout 1s >/dev/null 2>&1)
     done
 }
 trap 'end_daemons; finish_all; rm -rf "$there" "$kit_said"' EXIT
@@ -204,7 +204,7 @@ is "start --json: started" started "$(field "$out" .state)"
 pid=$(field "$out" .pid)
 daemon stop --json
 is "stop --json" "{\"state\":\"stopped\",\"pid\":$pid}" "$out"
-out=$(timeout 60 "$weft" start 2>&1) # the daemon must not keep the pipe
+out=$(timeout 120 "$weft" start 2>&1) # the daemon must not keep the pipe
 like "start in a command substitution comes back" "started in" "$out"
 
 # ---- restart ----
@@ -341,31 +341,31 @@ if $as_nobody test -x "$weft" 2>/dev/null; then
     export XDG_CONFIG_HOME=$there/none # one that nobody can look for a configuration in
     if [ -n "$as_nobody" ]; then
         record=$XDG_STATE_HOME
-        run timeout 60 $as_nobody "$weft" start
+        run timeout 120 $as_nobody "$weft" start
         exits "a record that cannot be written to" 1
         like "a record that cannot be written to: says so" "where it is recorded what you trust: not permitted" "$err"
         like "a record that cannot be written to: what to do" "Set XDG_STATE_HOME" "$err"
-        run timeout 60 $as_nobody env -u XDG_STATE_HOME -u HOME "$weft" start
+        run timeout 120 $as_nobody env -u XDG_STATE_HOME -u HOME "$weft" start
         exits "no home at all" 1
         like "no home at all: says so" "where it is recorded what you trust" "$err"
         mkdir "$there/nobody" && chown 65534 "$there/nobody"
         export XDG_STATE_HOME=$there/nobody
     fi
-    run timeout 60 $as_nobody "$weft" start
+    run timeout 120 $as_nobody "$weft" start
     exits "a folder that cannot be written to" 1
     like "a folder that cannot be written to: says so" ".weft: not permitted" "$err"
-    run timeout 60 $as_nobody "$weft" start --json
+    run timeout 120 $as_nobody "$weft" start --json
     is "a folder that cannot be written to, for programs" 1 "$(field "$out" .error.exit)"
-    like "a folder that cannot be written to: what to do" "go to a folder" "$(timeout 60 $as_nobody "$weft" start 2>&1)"
+    like "a folder that cannot be written to: what to do" "go to a folder" "$(timeout 120 $as_nobody "$weft" start 2>&1)"
     if [ -n "$as_nobody" ]; then
         mkdir -m 700 .weft
-        run timeout 60 $as_nobody "$weft" start
+        run timeout 120 $as_nobody "$weft" start
         exits "another user's folder" 1
         like "another user's folder: says so" "the .weft in this folder belongs to root" "$err"
-        run timeout 60 $as_nobody "$weft" task list
+        run timeout 120 $as_nobody "$weft" task list
         exits "another user's folder: nobody to ask" 3
         like "another user's folder: says so there too" "the .weft in this folder belongs to root" "$err"
-        run timeout 60 $as_nobody "$weft" doctor
+        run timeout 120 $as_nobody "$weft" doctor
         like "another user's folder: the doctor too" "the .weft here belongs to another user" "$out"
         rmdir .weft
     fi
@@ -390,11 +390,11 @@ sys.stdin.readline()
 PY
 hold() { # [PID]: until somebody writes to $go
     exec {locked}< <(timeout 120 /usr/bin/python3 holder.py "$@" <go)
-    read -r -t 30 -u "$locked" _
+    read -r -t 120 -u "$locked" _
 }
 release() { # and wait for its end
     echo >&"$go"
-    read -r -t 30 -u "$locked" _
+    read -r -t 120 -u "$locked" _
     exec {locked}<&-
 }
 exec {go}<>go
@@ -467,7 +467,7 @@ started+=("$follower")
 exec {lines}<lines
 next() { # PART: read until a line has it
     local line
-    while read -r -t 30 -u "$lines" line; do
+    while read -r -t 120 -u "$lines" line; do
         case $line in *"$1"*) got=$line && return 0 ;; esac
     done
     got=

@@ -32,7 +32,7 @@ is "a problem, for programs" false "$(field "$out" .ok)"
 chmod 700 .weft
 pid=$(cat .weft/daemon.pid)
 kill -STOP "$pid"
-run timeout 60 "$program" doctor
+run timeout 120 "$program" doctor
 exits "a daemon that is stuck" 1
 like "a daemon that is stuck: says so" "does not answer" "$out"
 kill -CONT "$pid"

@@ -10,8 +10,11 @@ hub journal
 weft task submit --wait echo one
 weft events
 exits "events" 0
-like "the first" "hub.started" "$(head -n 1 <<<"$out")"
-like "what happened" 'task.completed {"taskId":"task-0000"' "$out"
+like "the first" "the hub started: " "$(head -n 1 <<<"$out")"
+like "what happened" "task-0000 queued: echo one" "$out"
+like "and how it ended" "task-0000 completed" "$out"
+weft events -v
+like "-v has the data" 'task.completed {"taskId":"task-0000"' "$out"
 all=$(wc -l <<<"$out")
 weft events --json
 is "one object per line" "$all" "$(wc -l <<<"$out")"
@@ -129,7 +132,7 @@ ended "$follower"
 exits "a signal ends it well" 0
 timeout 120 "$weft" events -f --since now --type task. --task task-0005 --json >some.out 2>some.err &
 follower=$!
-busy() { timeout 20 "$program" task submit --wait echo busy && [ "$(timeout 20 "$program" task stats --json | sed 's/.*"total":\([0-9]*\).*/\1/')" -gt 6 ]; }
+busy() { timeout 120 "$program" task submit --wait echo busy && [ "$(timeout 120 "$program" task stats --json | sed 's/.*"total":\([0-9]*\).*/\1/')" -gt 6 ]; }
 until_true busy
 kill -TERM "$follower"
 wait "$follower"
@@ -150,6 +153,6 @@ kill -TERM "$follower"
 wait "$follower"
 
 # ---- nobody reads ----
-run bash -c 'timeout 20 "$0" events | head -n 1' "$weft"
-like "a pipe that is closed" hub.started "$out"
+run bash -c 'timeout 120 "$0" events | head -n 1' "$weft"
+like "a pipe that is closed" "the hub started" "$out"
 close

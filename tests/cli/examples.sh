@@ -22,7 +22,7 @@ start() { # SOCKET COMMAND...
     "$@" 2>"$there/log" &
     server=$!
     tries=0
-    until [ -S "$socket" ] || [ $tries -ge 200 ]; do
+    until [ -S "$socket" ] || [ $tries -ge 2400 ]; do
         tries=$((tries + 1))
         sleep 0.05
     done

@@ -35,9 +35,9 @@ PYTHON
 hub forms
 
 ask() { # AGENT
-    id=$(timeout 20 "$program" task submit --agent "$1" go)
+    id=$(timeout 120 "$program" task submit --agent "$1" go)
     until_true has_question
-    question=$(field "$(timeout 20 "$program" answer --json)" .questions.0.id)
+    question=$(field "$(timeout 120 "$program" answer --json)" .questions.0.id)
 }
 
 # ---- shown ----

@@ -7,17 +7,17 @@ mkdir full
 cd full || exit 1
 (
     ulimit -f 100
-    timeout 60 "$program" start >start.out 2>&1
+    timeout 120 "$program" start >start.out 2>&1
 )
 weft task submit lines 5000
 exits "the first task is taken" 0
 has_trouble() {
-    timeout 20 "$program" status | grep -q '^trouble   store: '
+    timeout 120 "$program" status | grep -q '^trouble   store: '
 }
 until_true has_trouble && pass
 weft status
 like "the status is not healthy" "degraded" "$out"
-like "the log says so" "cannot be stored" "$(timeout 20 "$program" logs)"
+like "the log says so" "cannot be stored" "$(timeout 120 "$program" logs)"
 weft doctor
 exits "the doctor says so" 1
 weft stop --force --timeout 1s

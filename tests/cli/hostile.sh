@@ -5,7 +5,7 @@
 # ---- a folder that came with the project ----
 serve_in() { # FOLDER: serve there; it is expected not to
     cd "$there/$1" || exit 1
-    run timeout 10 "$weft" serve
+    run timeout 120 "$weft" serve
     cd "$there" || exit 1
 }
 mkdir -p target linked
@@ -90,12 +90,12 @@ while True:
         pass  # it has left without listening, as it should
 PY
     started+=("$!")
-    read -r -t 30 _ <"$there/.lent"
+    read -r -t 120 _ <"$there/.lent"
     mv "$there/open/sock" .weft/daemon.sock && chown 0 .weft/daemon.sock
-    WEFT_TOKEN=s3cret run timeout 20 "$weft" call ping
+    WEFT_TOKEN=s3cret run timeout 120 "$weft" call ping
     exits "another user's process behind our socket" 3
     like "another user's process behind our socket: says so" "another user's process listens there" "$err"
-    run timeout 20 "$weft" call "unix:$PWD/.weft/daemon.sock" ping
+    run timeout 120 "$weft" call "unix:$PWD/.weft/daemon.sock" ping
     like "whoever names it may talk to it" theirs "$out"
     cd "$there" || exit 1
 else
@@ -106,7 +106,7 @@ fi
 take_closed_port
 for url in "http://127.0.0.1:$closed_port/rpc?token=s3cret" "ws://127.0.0.1:$closed_port/ws?token=s3cret"; do
     for verb in "call $url ping" "ping $url" "listen $url" "bench -n 1 $url" "methods $url" "bridge stdio: $url" "notify $url x"; do
-        run timeout 10 "$weft" $verb -v </dev/null
+        run timeout 120 "$weft" $verb -v </dev/null
         [ "$rc" -ne 0 ] && [ "$rc" -ne 124 ] && pass || fail "$verb fails" "status $rc"
         unlike "$verb keeps the secret" "s3cret" "$out$err"
         like "$verb says where" "127.0.0.1:$closed_port" "$out$err"
@@ -124,18 +124,18 @@ exits "a port that is none" 2
 unlike "a port that is none: no nonsense is proposed" "tcp://tcp" "$err"
 run "$weft" call localhost:4000 x
 like "a host and port: what was meant" "tcp://localhost:4000" "$err"
-run timeout 10 "$weft" serve --listen stdio: --listen stdio: </dev/null
+run timeout 120 "$weft" serve --listen stdio: --listen stdio: </dev/null
 exits "standard input twice" 6
-run timeout 10 "$weft" serve --rate 0 --listen "unix:$there/rate.sock" </dev/null
+run timeout 120 "$weft" serve --rate 0 --listen "unix:$there/rate.sock" </dev/null
 exits "a rate of nothing" 2
 like "a rate of nothing: what it wants" "--rate wants a number from 1 up" "$err"
-run timeout 10 "$weft" bench -c 0 "unix:$there/other.sock"
+run timeout 120 "$weft" bench -c 0 "unix:$there/other.sock"
 exits "no connections at all" 2
 
 # ---- a key with a password: nobody is asked, least of all on a terminal that belongs to somebody else ----
 if command -v openssl >/dev/null && script -qec true /dev/null >/dev/null 2>&1; then
     openssl req -x509 -newkey rsa:2048 -passout pass:x -keyout key.pem -out cert.pem -days 1 -subj /CN=localhost 2>/dev/null
-    run timeout 10 script -qec "$(printf '%q ' "$weft" serve --auth none --listen tls://127.0.0.1:0 --tls-cert cert.pem \
+    run timeout 120 script -qec "$(printf '%q ' "$weft" serve --auth none --listen tls://127.0.0.1:0 --tls-cert cert.pem \
         --tls-key key.pem)" /dev/null
     [ "$rc" -ne 0 ] && [ "$rc" -ne 124 ] && pass || fail "a key with a password is refused" "status $rc" "$out"
     unlike "and nobody is asked for it" "pass phrase" "$out"

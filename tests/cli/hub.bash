@@ -47,7 +47,7 @@ for_long_enough() { # WORDS ARGUMENT...
 }
 
 until_true() {
-    local end=$((SECONDS + 30))
+    local end=$((SECONDS + 120))
     while [ $SECONDS -lt $end ]; do
         "$@" >/dev/null 2>&1 && return 0
         read -r -t 0.05 <> <(:)

@@ -35,6 +35,17 @@ knows_build() {
     ! grep -rlF -e "$BUILD" -e "$SOURCE/src" -e "$SOURCE/include" "$prefix/lib/cmake" "$prefix/lib/pkgconfig"
 }
 check "no path of the build remains" knows_build
+if [ -d "$BUILD/completion" ]; then
+    for file in bash-completion/completions/weft zsh/site-functions/_weft fish/vendor_completions.d/weft.fish; do
+        check "the completion $file" test -s "$prefix/share/$file"
+    done
+    check "the unit names the program" grep -qx 'ExecStart=/opt/weft/bin/weft serve' "$prefix/lib/systemd/user/weft@.service"
+    check "the unit is about a folder" grep -qx 'WorkingDirectory=%f' "$prefix/lib/systemd/user/weft@.service"
+    if command -v systemd-analyze >/dev/null && command -v systemd-escape >/dev/null; then
+        mkdir -p "$there/unit" && sed "s|/opt/weft/bin/weft|$prefix/bin/weft|" "$prefix/lib/systemd/user/weft@.service" >"$there/unit/weft@tmp.service"
+        check "the unit is one" env XDG_RUNTIME_DIR="$there/unit" systemd-analyze --user verify "$there/unit/weft@tmp.service"
+    fi
+fi
 if [ -d "$BUILD/man" ]; then
     check "the manual" test -s "$prefix/share/man/man1/weft-task.1" -a -s "$prefix/share/man/man7/weft-methods.7"
 fi

@@ -88,7 +88,7 @@ start() {
     pid=$!
     started+=("$pid")
     exec {fd}<"$fifo"
-    while read -r -t 30 -u "$fd" line; do
+    while read -r -t 120 -u "$fd" line; do
         echo "$line" >>"$talk"
         case $line in
         "listening on "*) urls+=("${line#listening on }") ;;
@@ -127,7 +127,7 @@ ended() {
 
 # What this test has put into this folder's .weft is the user's own.
 trust() {
-    timeout 60 "$WEFT" trust --yes "$@" >"$there/.trust" 2>&1 ||
+    timeout 120 "$WEFT" trust --yes "$@" >"$there/.trust" 2>&1 ||
         fail "what the test has put there is trusted" "$(cat "$there/.trust")"
 }
 

@@ -3,7 +3,7 @@
 # with the very flags the build gives the other. The store and the network lie side by side: neither knows the other.
 set -u
 
-layers="base json schema frame rpc peer store net engine/files engine/agents engine/checkers engine/git engine/terminals engine/changes engine/core engine/automation engine/plans dialect"
+layers="base json schema frame rpc peer store net engine/files engine/agents engine/checkers engine/git engine/terminals engine/changes engine/core engine/automation engine/plans engine/harness engine/mcp dialect"
 passed=0
 failed=0
 there=$(mktemp -d)

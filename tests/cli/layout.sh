@@ -4,12 +4,12 @@
 
 export XDG_CONFIG_HOME=$there/xdg
 daemon() {
-    run timeout 60 "$weft" "$@"
+    run timeout 120 "$weft" "$@"
 }
 end_daemons() {
     for home in "$there"/*/.weft "$there"/*/.aiwg; do
         [ -d "$home" ] || continue
-        (cd "${home%/.*}" && timeout 20 "$weft" stop --force --timeout 1s && timeout 20 "$weft" stop --aiwg --force --timeout 1s) \
+        (cd "${home%/.*}" && timeout 120 "$weft" stop --force --timeout 1s && timeout 120 "$weft" stop --aiwg --force --timeout 1s) \
             >/dev/null 2>&1
     done
 }
@@ -27,8 +27,8 @@ umask 022
 daemon start --aiwg
 exits "it starts" 0
 like "on AIWG's socket" "listening on unix:.aiwg/daemon/daemon.sock" "$err"
-is "its files" ".aiwg/daemon.pid .aiwg/daemon/daemon.log .aiwg/daemon/daemon.sock .aiwg/daemon/token " \
-    "$(here .weft .aiwg/daemon.pid .aiwg/daemon/daemon.log .aiwg/daemon/daemon.sock .aiwg/daemon/token .aiwg/daemon.json)"
+is "its files" ".aiwg/daemon.json .aiwg/daemon.pid .aiwg/daemon/.lock .aiwg/daemon/daemon.log .aiwg/daemon/daemon.sock .aiwg/daemon/token " \
+    "$(here .weft .aiwg/daemon.json .aiwg/daemon.pid .aiwg/daemon/.lock .aiwg/daemon/daemon.log .aiwg/daemon/daemon.sock .aiwg/daemon/token)"
 is "the folder is private" 700 "$(stat -c %a .aiwg/daemon)"
 like "the log says that it listens" "IPC server listening on .aiwg/daemon/daemon.sock" "$(cat .aiwg/daemon/daemon.log)"
 like "and that it has started" "Daemon started successfully" "$(cat .aiwg/daemon/daemon.log)"
@@ -84,7 +84,7 @@ exits "that one ends too" 0
 start "$weft" serve --aiwg
 is "the socket" "unix:.aiwg/daemon/daemon.sock" "${urls[0]}"
 like "AIWG's log is written there too" "IPC server listening" "$(tail -n 10 .aiwg/daemon/daemon.log)"
-run timeout 20 "$weft" serve --aiwg
+run timeout 120 "$weft" serve --aiwg
 exits "a second one" 6
 kill -TERM "$pid"
 ended "$pid"
@@ -103,11 +103,11 @@ other=$!
 started+=("$other")
 echo $other >.aiwg/daemon.pid
 echo '{"theirs":1}' >.aiwg/daemon/state.json
-for _ in $(seq 300); do
+for _ in $(seq 1200); do
     [ -S .aiwg/daemon/daemon.sock ] && break
     sleep 0.1
 done
-run timeout 20 "$weft" serve --aiwg
+run timeout 120 "$weft" serve --aiwg
 exits "it is not pushed aside" 6
 is "and keeps its pid file" "$other" "$(cat .aiwg/daemon.pid)"
 is "and its state" '{"theirs":1}' "$(cat .aiwg/daemon/state.json)"
@@ -121,13 +121,13 @@ daemon stop
 # ---- what came with a project ----
 mkdir -p "$there/b/elsewhere" && cd "$there/b" || exit 1
 ln -s elsewhere .aiwg
-run timeout 20 "$weft" serve --aiwg
+run timeout 120 "$weft" serve --aiwg
 exits "a link is not followed" 1
 is "and nothing is written" "" "$(ls elsewhere)"
 rm .aiwg
 mkdir .aiwg
 ln -s ../elsewhere .aiwg/daemon
-run timeout 20 "$weft" serve --aiwg
+run timeout 120 "$weft" serve --aiwg
 exits "nor is the next one" 1
 is "and nothing is written there either" "" "$(ls elsewhere)"
 
@@ -151,18 +151,20 @@ is "the environment before it" "tasks.max_running 9 environment" "$(WEFT_TASKS_M
 cat >.aiwg/daemon.json <<'END'
 {"rules": [{"id": "call", "trigger": {"type": "file.modify"}, "action": {"type": "webhook", "url": "http://127.0.0.1:9/x"}}]}
 END
-run timeout 20 "$weft" start --aiwg </dev/null
+run timeout 120 "$weft" start --aiwg </dev/null
 exits "a rule that calls a URL waits" 4
 like "it is shown" "calls http://127.0.0.1:9/x" "$err"
-run timeout 20 "$weft" trust --aiwg </dev/null
+run timeout 120 "$weft" trust --aiwg </dev/null
 exits "nobody is there to ask" 4
 trust --aiwg
 daemon start --aiwg
 exits "until it is trusted" 0
 daemon stop --aiwg
 echo '{"daemon": ' >.aiwg/daemon.json
-run timeout 20 "$weft" serve --aiwg
-exits "a file that is no JSON" 1
+daemon start --aiwg
+exits "a file that is no JSON means the defaults" 0
 like "its place" ".aiwg/daemon.json:2:1: expected a value" "$err"
+like "and that is said" "AIWG's defaults are used instead" "$err"
+daemon stop --aiwg
 
 close

@@ -29,7 +29,7 @@ pids=()
 for i in "${!verbs[@]}"; do
     # The verb is split into words on purpose.
     # shellcheck disable=SC2086
-    timeout 20 "$weft" ${verbs[i]} --timeout 200ms >"out.$i" 2>"err.$i" &
+    timeout 120 "$weft" ${verbs[i]} --timeout 200ms >"out.$i" 2>"err.$i" &
     pids[i]=$!
 done
 for i in "${!verbs[@]}"; do
@@ -67,8 +67,8 @@ hub real
 weft task submit --wait echo one
 weft events -t 30s
 exits "all events, in time" 0
-like "all events: the last" task.completed "$out"
-shows_all() { timeout 60 "$program" events -f -t "$((limit += 1))s" --json >shown && grep -q task.completed shown; }
+like "all events: the last" "task-0000 completed" "$out"
+shows_all() { timeout 120 "$program" events -f -t "$((limit += 1))s" --json >shown && grep -q task.completed shown; }
 limit=0
 until_true shows_all
 weft events -f -t "${limit}s" --json

@@ -20,6 +20,16 @@ page() { # NAME ARGUMENT...
     is "$name: no warnings" "" "$out$err"
 }
 
+# The library's, one for each public header.
+for header in "$SOURCE"/include/weft/*.h; do
+    name=weft_$(basename "$header" .h)
+    [ "$name" != weft_weft ] && [ -d "$BUILD/man" ] || continue
+    like "$name(3) has a title" ".TH $(echo "$name" | tr a-z A-Z) 3" "$(cat "$BUILD/man/man3/$name.3" 2>&1)"
+    [ -n "$groff" ] || continue
+    run groff -man -Tutf8 -ww -z "$BUILD/man/man3/$name.3"
+    is "$name(3): no warnings" "" "$out$err"
+done
+
 run "$weft" man --list
 pages=$out
 like "a list of pages" "weft-task.1" "$pages"

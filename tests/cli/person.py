@@ -12,6 +12,10 @@ import time
 LIMIT = 50
 
 
+def waited(text):
+    return text.encode().decode("unicode_escape").encode("latin-1") if "\\" in text else text.encode()
+
+
 def main():
     steps = [step.split("=>", 1) for step in sys.argv[1].split(";;") if step]
     pid, fd = pty.fork()
@@ -28,9 +32,9 @@ def main():
         if not data:
             break
         seen += data
-        while steps and steps[0][0].encode() in seen[at:]:
+        while steps and waited(steps[0][0]) in seen[at:]:
             wanted, answer = steps.pop(0)
-            at = seen.index(wanted.encode(), at) + len(wanted.encode())
+            at = seen.index(waited(wanted), at) + len(waited(wanted))
             os.write(fd, answer.encode().decode("unicode_escape").encode())
     else:
         os.kill(pid, 9)

@@ -7,7 +7,7 @@
 # nearest folder that has a hub's folder.
 end_nested() {
     for place in outer/nested stale theirs; do
-        (cd "$there/$place" 2>/dev/null && timeout 20 "$program" stop --force --timeout 1s >/dev/null 2>&1)
+        (cd "$there/$place" 2>/dev/null && timeout 120 "$program" stop --force --timeout 1s >/dev/null 2>&1)
     done
 }
 trap 'is_the_script && { end_nested; end_hubs; finish_all; rm -rf "$there" "$kit_said"; }' EXIT
@@ -54,7 +54,7 @@ all_find() { # PLACE HUB PID
         weft $verb
         exits "$verb in $1" 0
     done
-    timeout 60 "$program" listen -v >/dev/null 2>"$there/heard" &
+    timeout 120 "$program" listen -v >/dev/null 2>"$there/heard" &
     listener=$!
     started+=("$listener")
     until_true grep -q "connected to unix:$there/$2/.weft/daemon.sock" "$there/heard" && pass
@@ -103,7 +103,7 @@ weft status
 exits "status of a hub that was killed" 3
 weft task list
 exits "task list of a hub that was killed" 3
-timeout 60 "$program" start --aiwg >/dev/null 2>&1
+timeout 120 "$program" start --aiwg >/dev/null 2>&1
 for verb in status "task list" "call daemon.status" "ping --count 1"; do
     weft $verb
     exits "$verb beside a hub that was killed" 0

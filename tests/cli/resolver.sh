@@ -27,7 +27,7 @@ END
 "$cc" -shared -fPIC -o slow.so slow.c || fail "the other resolver compiles"
 slow=$PWD/slow.so
 
-LD_PRELOAD=$slow run timeout 60 "$weft" call --timeout 1s tcp://slow.example:9 x
+LD_PRELOAD=$slow run timeout 120 "$weft" call --timeout 1s tcp://slow.example:9 x
 exits "a call gives up in time" 7
 like "and says why" "timed out" "$err"
 

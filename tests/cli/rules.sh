@@ -18,24 +18,24 @@ rule() { # JSON-OF-THE-RULE [MORE-OF-AUTOMATION]
 
 finds() { # NAME WORDS RULE [MORE]
     rule "$3" "${4-}"
-    run timeout 20 "$weft" config check
+    run timeout 120 "$weft" config check
     exits "$1: check" 1
     like "$1: where" "config.json:$place:" "$err"
     like "$1: why" "$2" "$err"
-    run timeout 20 "$weft" config check --json
+    run timeout 120 "$weft" config check --json
     exits "$1: check as JSON" 1
     like "$1: as JSON" '"severity":"error"' "$out"
-    run timeout 20 "$weft" doctor
+    run timeout 120 "$weft" doctor
     exits "$1: doctor" 1
     like "$1: doctor says it" "$2" "$out"
 }
 
 is_well() { # NAME RULE [MORE]
     rule "$2" "${3-}"
-    run timeout 20 "$weft" config check
+    run timeout 120 "$weft" config check
     exits "$1: check" 0
     is "$1: nothing is said" "" "$out$err"
-    run timeout 20 "$weft" doctor
+    run timeout 120 "$weft" doctor
     exits "$1: doctor" 0
     unlike "$1: doctor says nothing" "automation.rules" "$out"
 }
@@ -122,14 +122,14 @@ is_well "below what is known" '{ "id": "a", "trigger": {"type": "task.*"}, "cond
 
 # ---- what is only said ----
 rule '{ "id": "a", "enabled": @false, "trigger": {"type": "file.modify"}, '"$action }"
-run timeout 20 "$weft" config check
+run timeout 120 "$weft" config check
 exits "a rule that is switched off" 0
 like "a rule that is switched off: is told" "config.json:$place: warning: automation.rules[0] (a) is switched off" "$err"
-run timeout 20 "$weft" doctor
+run timeout 120 "$weft" doctor
 exits "a rule that is switched off: doctor" 0
 like "a rule that is switched off: doctor tells" "(a) is switched off" "$out"
 rule '{ "id": "a", "trigger": {"type": "file.modify"}, '"$action }" ', "enabled": false'
-run timeout 20 "$weft" config check
+run timeout 120 "$weft" config check
 exits "all are switched off" 0
 like "all are switched off: is told" "no rule fires" "$err"
 run env WEFT_AUTOMATION_RULES='[{"id": "a", "trigger": {"type": "nothing"}, "action": {"type": "notify", "message": "x"}}]' "$weft" config check
@@ -139,7 +139,7 @@ like "a rule of the environment: why" 'no events of type "nothing"' "$err"
 # A file somewhere.
 rule '{ "id": "a", "trigger": {"schedule": @"0 0 30 2 *"}, '"$action }"
 mv .weft/config.json ../elsewhere.json
-run timeout 20 "$weft" config check ../elsewhere.json
+run timeout 120 "$weft" config check ../elsewhere.json
 exits "a file somewhere" 1
 like "a file somewhere: where" "../elsewhere.json:$place:" "$err"
 close

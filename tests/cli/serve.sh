@@ -10,7 +10,7 @@ mkdir -p project/deep/down
 cd project || exit 1
 start "$weft" serve
 first=$pid
-is "five endpoints" 5 "${#urls[@]}"
+is "six endpoints" 6 "${#urls[@]}"
 is "the Unix socket" "unix:.weft/daemon.sock" "${urls[0]}"
 http=${urls[1]}
 ws=${urls[2]}
@@ -18,6 +18,7 @@ like "http on loopback" "http://127.0.0.1:16" "$http"
 is "ws beside it" "ws://${http#http://}" "${ws%/ws}/rpc"
 is "and ACP" "${ws%/ws}/acp" "${urls[3]}"
 is "and tinyvex" "${ws%/ws}/tinyvex" "${urls[4]}"
+is "and wiggum" "${ws%/ws}/wiggum" "${urls[5]}"
 like "it says what to try" "weft task submit --wait \"hello\"" "$(cat "$talk")"
 is "the folder is private" 700 "$(mode .weft)"
 is "the socket is private" 600 "$(mode .weft/daemon.sock)"
@@ -83,15 +84,15 @@ answer() {
 }
 mapfile -t try < <(grep 'weft task .*  # ' "$talk")
 is "it says three commands to try" 3 "${#try[@]}"
-run timeout 60 bash -c "${try[0]}"
+run timeout 120 bash -c "${try[0]}"
 exits "the first" 0
 like "the first is answered" "demo agent" "$out"
 answer &
-run timeout 60 bash -c "${try[1]}" </dev/null
+run timeout 120 bash -c "${try[1]}" </dev/null
 exits "the second, once it is allowed" 0
 like "the second asks" "question-0000" "$err"
 wait $!
-run timeout 60 bash -c "${try[2]}"
+run timeout 120 bash -c "${try[2]}"
 exits "the third" 0
 like "the third shows the others" "write a file" "$out"
 like "it says which agent that was" 'The agent is "demo"' "$(cat "$talk")"
@@ -173,7 +174,7 @@ ended "$pid"
 
 run "$weft" call "exec:$weft serve --listen stdio:" echo a=1
 is "on stdio" '{"a":1}' "$out"
-run timeout 30 "$weft" serve --listen stdio: <<<'{"jsonrpc":"2.0","id":1,"method":"echo","params":[1]}'
+run timeout 120 "$weft" serve --listen stdio: <<<'{"jsonrpc":"2.0","id":1,"method":"echo","params":[1]}'
 exits "on stdio: it ends with its input" 0
 is "on stdio: what was asked is answered before" '{"jsonrpc":"2.0","id":1,"result":[1]}' "$out"
 
@@ -191,7 +192,7 @@ refused "a program cannot be listened on" 2 "cannot be listened on" --listen exe
 refused "not a URL" 2 "did you mean tcp://localhost:1?" --listen localhost:1
 refused "a folder that is not there" 1 "No such file" --listen "unix:$there/no/such/folder.sock"
 echo data >file
-refused "a file in the way" 2 "no socket" --listen "unix:$there/elsewhere/file"
+refused "a file in the way" 2 "not a socket" --listen "unix:$there/elsewhere/file"
 is "which is left alone" data "$(cat file)"
 
 # ---- TLS ----
@@ -241,7 +242,7 @@ unlike "without secrets" "s3cret" "$(cat "$talk")"
 # A child that speaks to its parent alone keeps nothing; a scheme is the same in capitals.
 for url in stdio: STDIO:; do
     mkdir "$there/child" && cd "$there/child" || exit 1
-    run timeout 60 "$weft" call "exec:$weft serve --listen $url" ping
+    run timeout 120 "$weft" call "exec:$weft serve --listen $url" ping
     exits "$url is served" 0
     like "$url answers" '"pong":true' "$out"
     is "$url leaves nothing" "" "$(ls -A)"

@@ -38,7 +38,7 @@ configure '{"gates": [{"methods": ["a"]}], "keys": {"a b": {"file": "x"}, "c": {
 weft config check
 exits "config check" 1
 like "a gate that asks for nothing" "asks for nothing" "$err"
-like "a name that cannot be" "is no name for a key" "$err"
+like "a name that cannot be" "is not a valid name for a key" "$err"
 like "scopes" "scopes must be some of read, work" "$err"
 configure '{"keys": {"a": {"file": "'"$there"'/ci.key"}, "b": {"file": "'"$there"'/ci.key"}}}'
 weft serve --listen unix:x.sock
@@ -84,7 +84,7 @@ sign() { # STAMP NONCE METHOD ID PARAMS
     printf '%s\n%s\n%s\n%s\n%s' "$@" | openssl dgst -sha256 -hmac 0123456789abcdef0123456789abcdef -binary | base64
 }
 say() { # LINE
-    run timeout 60 /usr/bin/python3 -c '
+    run timeout 120 /usr/bin/python3 -c '
 import socket, sys
 s = socket.socket(socket.AF_UNIX)
 s.connect(".weft/daemon.sock")
@@ -144,7 +144,7 @@ weft call echo '["x"]' --key-file "$there/ci.key" --key-id ci
 is "and a good one" $((accepted + 1)) "$(counted weft_signatures_total accepted)"
 
 # ---- what is logged ----
-run timeout 60 env WEFT_DEBUG=1 "$program" call echo '["x"]' --key-file "$there/ci.key" --key-id ci
+run timeout 120 env WEFT_DEBUG=1 "$program" call echo '["x"]' --key-file "$there/ci.key" --key-id ci
 exits "with a log of messages" 0
 like "the auth member is there" '"auth":"***"' "$err"
 unlike "its signature is not" '"signature"' "$err"

@@ -51,7 +51,7 @@ follower=$!
 tasks=$!
 started+=("$follower" "$tasks")
 until_true test -s tasks.out
-begun() { timeout 20 "$program" task submit --wait echo begun && [ -s events.out ]; }
+begun() { timeout 120 "$program" task submit --wait echo begun && [ -s events.out ]; }
 until_true begun
 resumed() { [ "$(grep -c 'nothing was missed' "$1")" = "$2" ]; }
 for crash in 1 2 3; do
@@ -94,7 +94,7 @@ END
 "$weft" sub events types:='["task."]' --position here --json >first.out 2>first.err &
 follower=$!
 started+=("$follower")
-begun() { timeout 20 "$program" task submit --wait echo begun && [ -s first.out ]; }
+begun() { timeout 120 "$program" task submit --wait echo begun && [ -s first.out ]; }
 until_true begun
 kill -TERM "$follower"
 ended "$follower"

@@ -64,6 +64,13 @@ is "nothing was done" new "$(cat d/n)"
 weft events --type task.undone --json
 like "it is in the journal" '"undone":true' "$out"
 
+# ---- a name stays on its line ----
+weft task submit --wait "$(printf 'touch "odd\nM forged  +1 -0" \047q"\134\047')"
+weft task diff --stat
+is "a line end in a name is no line" '2 files, +0 -0' "$(tail -n 1 <<<"$out")"
+is "it is written as git does" $'A "odd\\nM forged  +1 -0"\nA "q\\"\\\\"' "$(head -n 2 <<<"$out")"
+rm -f odd* q*
+
 # ---- nothing changed, nothing known ----
 weft task submit --wait true
 is "nothing changed: nothing is said" "" "$err"

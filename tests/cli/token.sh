@@ -88,7 +88,7 @@ like "and names the param" "/scopes" "$out$err"
 # ---- taking back ----
 echo "$phone" >token.txt
 ws=$(url ws)
-timeout 60 "$program" listen "$ws" --token-file token.txt >listened 2>&1 &
+timeout 120 "$program" listen "$ws" --token-file token.txt >listened 2>&1 &
 listener=$!
 started+=($listener)
 listens() { weft call daemon.status --json; [ "$(field "$out" .subsystems.ipc.clients)" = 2 ]; }

@@ -2,7 +2,7 @@
 # Help, mistakes and completions: what the tables of the verbs are turned into.
 . "$(dirname "$0")/kit.bash"
 
-verbs="serve start stop restart status logs top trust token task chat plan answer approvals session agents cost automation events acp doctor call notify listen methods describe ping bridge bench config completion man version help"
+verbs="serve start stop restart reload status logs top trust store token open pair task worktree runner hubs build mcp sub chat plan answer approvals session agents cost automation events acp doctor call notify listen methods describe ping bridge bench config completion man version help"
 
 run "$weft"
 exits "no arguments is short help" 0
@@ -69,23 +69,23 @@ mistake "a URL that is none" 'needs a port' call tcp://localhost m
 mistake "a scheme that is none" 'a URL begins with' call ftp://localhost/ m
 mistake "a host and port" 'did you mean tcp://localhost:4000?' ping localhost:4000
 mistake "a host and port before a method" 'did you mean tcp://localhost:4000?' call localhost:4000 ping
-mistake "ping of a word" 'is no URL' ping word
+mistake "ping of a word" 'is not a URL' ping word
 mistake "serve with an argument" '--listen URL' serve unix:/tmp/x
 mistake "start with an argument" '--listen URL' start unix:/tmp/x
 mistake "start on stdio" 'stdio: cannot' start --listen stdio:
-mistake "stop with an argument" 'has no place' stop now
-mistake "status with an argument" 'has no place' status now
+mistake "stop with an argument" 'unexpected argument' stop now
+mistake "status with an argument" 'unexpected argument' status now
 mistake "logs of so many lines" 'a number or "all"' logs -n many
 mistake "task of no kind" 'did you mean "submit"?' task sumbit x
 mistake "task without a prompt" 'what is to be done?' task submit
 mistake "task with an empty prompt" 'is empty' task submit ''
 mistake "task with a prompt file that is not there" 'No such file' task submit @missing.md
 mistake "task without an id" 'which task?' task get
-mistake "task with two ids" 'has no place' task cancel task-0000 task-0001
+mistake "task with two ids" 'unexpected argument' task cancel task-0000 task-0001
 mistake "an option of another word" '--wait belongs to "submit", not to "list"' task list --wait
 mistake "a priority that is none" 'a whole number' task submit --priority high x
 mistake "a state that is none" 'one of: queued running' task list --state done
-mistake "another hub that is no URL" 'is no URL' task list --url nowhere
+mistake "another hub that is not a URL" 'is neither a URL nor a hub' task list --url nowhere
 mistake "answer with three words" 'a reason is --text' answer question-0000 deny because
 mistake "a reason without an answer" 'goes with an answer' answer --text because
 mistake "agents use of nobody" 'which agent, or --reset?' agents use
@@ -93,9 +93,9 @@ mistake "agents use of somebody and nobody" 'not both' agents use demo --reset
 mistake "automation of no kind" 'did you mean "enable"?' automation enabel
 mistake "events from nowhere" '--since does not understand' events --since nowhere
 mistake "events of something" 'did you mean --type or --task?' events task-0000
-mistake "doctor for somebody" 'has no place' doctor me
+mistake "doctor for somebody" 'unexpected argument' doctor me
 mistake "man of no verb" 'did you mean "call"?' man clal
-mistake "a shell that is none" 'none of bash, zsh and fish' completion tcsh
+mistake "a shell that is none" 'unknown shell "tcsh"' completion tcsh
 mistake "no shell" 'which shell' completion
 mistake "params that are no pair" 'is not name=value' call unix:/nowhere m word
 mistake "params that are not JSON" 'this is not JSON' call unix:/nowhere m '{"a":}'
@@ -136,26 +136,13 @@ for shell in bash zsh fish; do
     done
 done
 
-completes() { # WANTED WORD...: what bash would offer for the last word
-    local wanted=$1 got
-    shift
-    got=$(bash -c '. ./completion.bash
-        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
-        _weft
-        echo "${COMPREPLY[*]}"' _ "$@")
-    is "completing: $*" "$wanted" "$got"
-}
-completes "config chat cost call completion" weft c
-completes "submit stats" weft task s
-completes "queued running completed failed cancelled" weft task list --state ""
-completes "status" weft automation st
-completes "describe" weft man desc
-completes "demo" "$weft" agents use de
-completes "bash zsh fish" weft completion ""
-completes "show schema" weft config s
-completes "--timeout" weft call --tim
-completes "--listen" weft serve --li
-completes "token none" weft serve --auth ""
-touch one.pem
-completes "one.pem" weft call --cacert one
+# ---- 80 columns; what is longer is a command to be pasted ----
+for verb in "" connection $("$weft" help --json | grep -o '"name":"[a-z]*"' | sed 's/.*:"//;s/"//'); do
+    run "$weft" help $verb
+    is "help $verb fits" "" "$(LC_ALL=C.UTF-8 awk 'length($0) > 80 && !/^    [^ ]/' <<<"$out")"
+done
+run "$weft" help call
+unlike "connections are explained elsewhere" "the token to show" "$out"
+run "$weft" help connection
+like "there" "the token to show" "$out"
 close

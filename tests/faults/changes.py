@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from hub import SOAK, Gone, Hub, Refused, main, wait_until
+from hub import SANITIZED, SOAK, Gone, Hub, Refused, main, wait_until
 
 GIT = shutil.which("git")
 EDIT = ("open('a', 'a').write('by the task\\n'); import os; os.makedirs('made/deep'); open('made/deep/new', 'w').write('new\\n');"
@@ -130,7 +130,7 @@ class World:
 
 def steps(how, most):
     """Every program of git in "make soak", some of them otherwise; before and behind are not the same ones."""
-    return range(1 if how == "before" else 3, most, 1 if SOAK > 1 else 5)
+    return range(1 if how == "before" else 3, most, 1 if SOAK > 1 else 11 if SANITIZED else 5)
 
 
 def survives(connection, call):

@@ -7,7 +7,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from hub import SOAK, Gone, Hub, main, wait_until
+from hub import PATIENCE, SOAK, Gone, Hub, main, wait_until
 
 # The command line of whatever stays bears the mark: it is found there also when it has no environment.
 AGENT = r"""
@@ -154,7 +154,7 @@ class World:
             if wait_until("the daemon or the task has ended", lambda: self.how_it_ended(task)) == "daemon":
                 break
             self.nothing_left(steps)
-        assert process.wait(30) == -signal.SIGKILL
+        assert process.wait(PATIENCE) == -signal.SIGKILL
         self.hub.process = None
 
     def how_it_ended(self, task):
@@ -251,7 +251,7 @@ def a_daemon_that_stops_leaves_nothing():
                 world.ready(task)
             world.hub.process.send_signal(signal.SIGTERM)
             world.hub.process.send_signal(signal.SIGTERM)
-            assert world.hub.process.wait(30) == 0, world.hub.said()
+            assert world.hub.process.wait(PATIENCE) == 0, world.hub.said()
             world.hub.process = None
             assert not marked(world.mark), how
 

@@ -14,7 +14,8 @@ import traceback
 
 WEFT = os.environ.get("WEFT", os.path.join(os.getcwd(), "build", "weft"))
 SOAK = int(os.environ.get("SOAK", "1"))
-PATIENCE = 30 * (4 if "asan" in WEFT or "tsan" in WEFT else 1)
+SANITIZED = "asan" in WEFT or "tsan" in WEFT
+PATIENCE = 240 if SANITIZED else 120  # only a failure takes so long
 
 
 class Refused(Exception):
@@ -112,13 +113,16 @@ class Hub:
     def start(self):
         """Python ignores SIGXFSZ, and so does what it starts: a file that grows beyond its limit is an error, not the end."""
         self.stop_now()
+        open(self.talk, "w").close()  # what an earlier one said would only mislead
         with open(self.talk, "a") as talk:
             self.process = subprocess.Popen([WEFT, "serve"], cwd=self.folder, env=self.env, stdin=subprocess.DEVNULL,
                                             stdout=talk, stderr=talk, start_new_session=True, restore_signals=False)
         until = time.monotonic() + PATIENCE
         while not self.is_ready():
-            if self.process.poll() is not None or time.monotonic() > until:
-                raise AssertionError("the hub did not start:\n" + self.said())
+            ended, late = self.process.poll() is not None, time.monotonic() > until
+            if ended or late:
+                why = f"it ended with {self.process.returncode}" if ended else f"it is not ready after {PATIENCE} s"
+                raise AssertionError(f"the hub did not start, {why}:\n{self.said()}")
             time.sleep(0.005)
         return self
 

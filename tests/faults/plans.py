@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Plans on the real program: kill -9 in the middle, again and again. The plan goes on where it was and ends; what had ended
 does not run again, and every step is one task."""
+import json
 import os
 import random
 import sys
@@ -201,5 +202,74 @@ def somebody_connected_plans_and_executes():
         assert stays.asked[1]["params"]["task_type"] == "testing", stays.asked
 
 
+def executors_come_back_behind_a_kill():
+    """Steps wait for who had registered: the default agent, which would do something else, gets none of them."""
+    tasks = [{"id": "a", "type": "testing", "description": "first"},
+             {"id": "b", "type": "testing", "description": "second", "dependencies": ["a"]}]
+    killed = threading.Event()
+
+    def until_the_kill(message):
+        return executed(message) if message["params"]["prompt"].startswith("first") else killed.wait() and None
+
+    with Hub({"tasks": {"on_restart": "requeue"}}) as hub:
+        caller = hub.start().connect()
+        before = Holder(hub, "executor", until_the_kill)
+        ran = caller.call("run_plan", plan={"tasks": tasks}, options={"wait": False})
+        wait_until("it has both", lambda: len(before.asked) >= 2)
+        hub.kill()
+        killed.set()
+        caller = hub.start().connect()
+        again = Holder(hub, "executor", executed)
+        wait_until("the plan ends", lambda: plan_of(hub, ran["plan_id"])["state"] != "running")
+        now = plan_of(hub, ran["plan_id"])
+        assert now["state"] == "completed", now
+        assert [message["params"]["prompt"].split()[0] for message in again.asked] == ["second"], again.asked
+        agents = {task["id"]: task["agent"] for task in caller.call("task.about", taskIds=[
+            step["taskId"] for step in now["tasks"]])["tasks"]}
+        assert all(agent.startswith("executor@") for agent in agents.values()), agents
+
+
+def what_is_deleted_is_gone_from_the_plan():
+    """With the session of a step goes what its plan says of it, and with the last of them the plan; also behind a kill."""
+    tasks = [{"id": "a", "type": "testing", "description": "true secret-one"},
+             {"id": "b", "type": "testing", "description": "echo secret-two; exit 3", "dependencies": ["a"]},
+             {"id": "c", "type": "testing", "description": "echo secret-three", "dependencies": ["b"]}]
+    agents = {"sh": {"driver": "cli", "command": ["/bin/sh", "-c", "{prompt}"]}}
+
+    def readable(hub):
+        connection = hub.connect()
+        try:
+            plans = connection.call("plan.list")["plans"]
+            return json.dumps([hub.events(), plans, [plan_of(hub, plan["id"]) for plan in plans]])
+        except Refused as refused:  # it goes in this moment
+            assert refused.reason == "planNotFound", refused
+            return "secret"
+        finally:
+            connection.close()
+
+    with Hub({"agents": agents, "default_agent": "sh"}) as hub:
+        caller = hub.start().connect()
+        ran = caller.call("run_plan", plan={"user_request": "secret-wish", "tasks": tasks}, options={"wait": False})["plan_id"]
+        wait_until("the plan ends", lambda: plan_of(hub, ran)["state"] != "running")
+        steps = plan_of(hub, ran)["tasks"]
+        sessions = [step["taskId"].replace("task", "session") for step in steps[:2]]
+        assert "secret-one" in readable(hub) and "secret-wish" in readable(hub)
+        caller.call("session.delete", sessionId=sessions[0])
+        hub.kill()
+        caller = hub.start().connect()
+        wait_until("what it says of the step is gone", lambda: "secret-one" not in readable(hub))
+        assert "secret-two" in readable(hub) and "secret-wish" in readable(hub)
+        now = plan_of(hub, ran)["tasks"]
+        assert [step["state"] for step in now] == ["completed", "failed", "skipped"], now
+        assert now[0]["description"] == "(no longer kept)" and "secret-two" in now[1]["description"], now
+        caller.call("session.delete", sessionId=sessions[1])
+        wait_until("all of it is gone", lambda: "secret" not in readable(hub))
+        assert caller.call("plan.list")["plans"] == []
+        hub.stop()
+        hub.start()
+        assert "secret" not in readable(hub) and hub.connect().call("plan.list")["plans"] == []
+
+
 main([killed_in_the_middle, killed_before_it_is_acknowledged, what_ran_has_failed, cancelled_and_killed,
-      somebody_connected_plans_and_executes])
+      somebody_connected_plans_and_executes, executors_come_back_behind_a_kill,
+      what_is_deleted_is_gone_from_the_plan])

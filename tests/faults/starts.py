@@ -72,6 +72,30 @@ def a_dead_daemons_child_has_the_lock_for_a_moment(verb):
     return test
 
 
+def a_program_that_is_slow_to_begin_has_the_lock():
+    """What a killed daemon was about to start has the lock as long as it has not become another program, and on a busy machine
+    that takes longer than anybody would wait for a name."""
+    with Hub(AGENTS) as hub:
+        dead = subprocess.Popen(["/bin/true"])
+        dead.wait()
+        fd = hold_lock(hub, dead.pid)
+        slow = subprocess.Popen([WEFT, "call", "--timeout", "600s", "exec:sleep 600", "x"], cwd=hub.folder, env=hub.env, pass_fds=[fd],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.close(fd)
+        started = serve(hub, "serve")
+        wait_until("it waits", lambda: watches(started.pid) or started.poll() is not None)
+        try:
+            started.wait(3)  # it would have given up by then
+        except subprocess.TimeoutExpired:
+            pass
+        slow.kill()
+        slow.wait()
+        wait_until("a daemon is ready", lambda: os.path.exists(os.path.join(hub.home, "daemon.pid")) or started.poll() is not None)
+        assert started.poll() is None, started.communicate()[0].decode()
+        subprocess.run([WEFT, "stop"], cwd=hub.folder, env=hub.env, check=True, capture_output=True)
+        assert started.wait(PATIENCE) == 0
+
+
 def somebody_unseen_has_the_lock():
     """It is refused in words that say so, not with a process number of 0."""
     with Hub(AGENTS) as hub:
@@ -83,4 +107,4 @@ def somebody_unseen_has_the_lock():
 
 
 main([killed_while_it_spawns, a_dead_daemons_child_has_the_lock_for_a_moment("serve"),
-      a_dead_daemons_child_has_the_lock_for_a_moment("start"), somebody_unseen_has_the_lock])
+      a_dead_daemons_child_has_the_lock_for_a_moment("start"), a_program_that_is_slow_to_begin_has_the_lock, somebody_unseen_has_the_lock])

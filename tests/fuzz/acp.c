@@ -126,7 +126,7 @@ static void on_state(void *ctx, const char *name, const weft_json *value) {
 static void check_seen(const weft_json *value, size_t most) {
     weft_bytes text;
     unsigned code;
-    require(weft_text(value, &text) == 0 && text.len > 0 && text.len <= most + 64);
+    require(weft_bytes_of(value, &text) == 0 && text.len > 0 && text.len <= most + 64);
     for (size_t at = 0; at < text.len;) {
         at += weft__code_point(text.data + at, text.len - at, &code);
         require(!weft__is_unseen(code));

@@ -102,7 +102,7 @@ static const weft_agents all_agents = {fuzz_agents, 3, "one"};
 
 /* ---- forged events ---- */
 
-#define MEMBERS 16
+#define MEMBERS 20
 /* What a member is when it is right: # stands for a small number. */
 static const struct type {
     const char *name;
@@ -124,8 +124,12 @@ static const struct type {
       {"alone", "true"},
       {"role", "\"executor\""},
       {"taskType", "\"type-#\""},
-      {"quietMs", "100#"}}},
+      {"quietMs", "100#"},
+      {"runner", "\"box-#\""},
+      {"label", "\"gpu\""}}},
     {"task.started", {{"taskId", "\"task-000#\""}, {"attempt", "#"}, {"agent", "\"two\""}}},
+    {"task.started", {{"taskId", "\"task-000#\""}, {"attempt", "#"}, {"agent", "\"one@box-#\""}}},
+    {"runner.kept", {{"taskId", "\"task-000#\""}, {"lease", "#"}, {"at", "#"}}},
     {"task.process", {{"taskId", "\"task-000#\""}, {"pid", "123#"}}},
     {"task.retrying",
      {{"taskId", "\"task-000#\""}, {"attempt", "#"}, {"delayMs", "#"}, {"error", "\"no\""}, {"reason", "\"exited\""}}},

@@ -15,12 +15,14 @@
 #define weft__scan_container portable_scan_container
 #define weft__scan_any_string portable_scan_any_string
 #define weft__scan_string_rest portable_scan_string_rest
+#define weft__scan_string_rest_base portable_scan_string_rest_base
 #define weft__scan_params portable_scan_params
 #include "scan.c"
 #undef weft__scan_container
 #undef weft__scan_any_string
 #undef weft__scan_value
 #undef weft__scan_string_rest
+#undef weft__scan_string_rest_base
 #undef weft__scan_params
 
 const char *weft__scan_value(const char *p, int depth);
@@ -70,7 +72,7 @@ static void read_all(const weft_json *value) {
     weft_int_of(value, 0);
     weft_num_of(value, 0);
     weft_str_of(value, NULL);
-    if (weft_text(value, &text) == 0)
+    if (weft_bytes_of(value, &text) == 0)
         require(weft__raw_is((weft_bytes){value->text, value->len}, text.data, text.len));
     size_t count = 0;
     for (weft_iter it = weft_iterate(value); weft_next(&it); count++)
@@ -101,7 +103,7 @@ static void check_string(const char *text, size_t len) {
     weft_bytes decoded;
     require(weft_to_text(weft_strn(text, len), NULL, &first, &first_len) == 0);
     require(weft_doc_parse(first, first_len, NULL, &doc) == 0);
-    require(weft_text(weft_doc_root(doc), &decoded) == 0);
+    require(weft_bytes_of(weft_doc_root(doc), &decoded) == 0);
     require(weft_to_text(weft_strn(decoded.data, decoded.len), NULL, &second, &second_len) == 0);
     require(same((weft_bytes){first, first_len}, (weft_bytes){second, second_len}));
     weft_doc_free(doc);

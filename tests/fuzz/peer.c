@@ -91,8 +91,8 @@ static int broken(weft_req *req, const weft_json *params, void *ctx) {
     return -EIO;
 }
 
-static const weft_method methods[] = {{"e", echo},  {"k", keep, .flags = WEFT_CHANGES},
-                                      {"w", watch}, {"b", bind, two_params, .flags = WEFT_CHANGES},
+static const weft_method methods[] = {{"e", echo},  {"k", keep, .flags = WEFT_ROW_CHANGES},
+                                      {"w", watch}, {"b", bind, two_params, .flags = WEFT_ROW_CHANGES},
                                       {"p", parts}, {"x", broken},
                                       {0}};
 

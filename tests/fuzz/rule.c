@@ -7,6 +7,7 @@
 
 #include "fuzz_memory.h"
 #include "rule.h"
+#include "secret.h"
 #include "template.h"
 
 #define MAX_TEXT 300
@@ -24,6 +25,22 @@ static void try_template(const char *text, const weft_json *event, weft_template
         require(strcmp(once, text) == 0);
     free(once);
     free(twice);
+}
+
+/* Where a text names no secret, none is put in, whatever the event says: guarded and completed it is what it is otherwise.
+ */
+static void try_secrets(const char *text, const weft_json *event) {
+    char *plain = NULL, *guarded = NULL, *got = NULL, why[WEFT_SECRET_WHY];
+    size_t len;
+    if (weft__secret_find(text, &len) || weft__template_fill(text, event, WEFT_TEMPLATE_TEXT, MAX_TEXT, NULL, &plain) < 0)
+        return;
+    require(weft__template_fill_guarded(text, event, WEFT_TEMPLATE_TEXT, 2 * MAX_TEXT, NULL, &guarded) == 0);
+    require(weft__secret_fill((weft_bytes){guarded, strlen(guarded)}, WEFT_SECRET_TEXT, MAX_TEXT, NULL, &got, &len, why) ==
+            0);
+    require(strcmp(got, plain) == 0 && len == strlen(plain));
+    free(plain);
+    free(guarded);
+    free(got);
 }
 
 /* Whether it can ever fire is said with a reason and a place in it. */
@@ -80,6 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memcpy(text, at, len);
     try_template(text, weft_doc_root(event), WEFT_TEMPLATE_TEXT);
     try_template(text, weft_doc_root(event), WEFT_TEMPLATE_URL);
+    try_secrets(text, weft_doc_root(event));
     free(text);
     weft_doc_free(event);
     return 0;

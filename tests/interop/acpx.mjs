@@ -104,9 +104,9 @@ test('a turn is cancelled', async () => {
     same((await client('sessions', 'close')).code, 0);
 });
 
-/* ---- what the README says ---- */
+/* ---- what docs/acp.md says ---- */
 
-const readme = fs.readFileSync(path.join(source, 'README.md'), 'utf8');
+const readme = fs.readFileSync(path.join(source, 'docs/acp.md'), 'utf8');
 const section = readme.slice(readme.indexOf('## From an editor')).split(/\n## /)[0];
 
 test('its line for acpx', async () => {

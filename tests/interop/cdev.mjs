@@ -287,17 +287,17 @@ test('REST: no token, a wrong one, a strange Host or Origin: nothing, on any pat
     phone.close();
 });
 
-/* ---- what the README says ---- */
+/* ---- what docs/phones.md says ---- */
 
-test('the README\'s lines for phones and browsers work when pasted', async () => {
-    const section = fs.readFileSync(path.join(source, 'README.md'), 'utf8').split('## From a phone or a browser')[1].split('\n## ')[0];
+test('the lines of docs/phones.md work when pasted', async () => {
+    const section = fs.readFileSync(path.join(source, 'docs/phones.md'), 'utf8').split('## Lines to paste')[1].split('\n## ')[0];
     const pasted = section.split('\n').map(line => line.trim()).filter(line => /^(weft call|curl) /.test(line));
     check(pasted.length >= 5, 'there are some');
     const phone = await Phone.connect();
     for (const line of pasted) {
         const { code, stdout, stderr } = await output('sh', ['-c', line.replace('curl', 'curl -sS')], { env: { ...process.env, PATH: `${path.dirname(weft)}:${process.env.PATH}`, HUB: host, WEFT_TOKEN: token } });
         if (code === 127)
-            return skip('the README\'s lines', `${line.split(' ')[0]} is not installed`);
+            return skip('the lines of docs/phones.md', `${line.split(' ')[0]} is not installed`);
         same(code, 0, `${line}: ${stderr}`);
         const answer = JSON.parse(stdout);
         check(!answer.error, `${line}: ${stdout}`);

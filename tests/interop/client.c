@@ -199,18 +199,18 @@ static char **read_arguments(char **at, client *ret) {
 }
 
 int main(int argc, char **argv) {
-    char trouble[256] = "";
+    weft_trouble trouble = {""};
     weft_service *service = NULL;
-    client self = {.connect = {.on_notification = on_notification, .ret_trouble = trouble, .trouble_size = sizeof trouble}};
+    client self = {.connect = {.on_notification = on_notification}};
     char **at = argc > 1 ? read_arguments(argv + 1, &self) : NULL;
     if (!at)
         return fprintf(stderr, "usage: see the top of client.c\n"), 2;
     int r = weft_service_new(&(weft_service_opts){.methods = methods}, &service);
     self.connect.service = service;
     if (r >= 0)
-        r = weft_connect_with(at[0], &self.connect, &self.peer);
+        r = weft_connect_with(at[0], &self.connect, &self.peer, &trouble);
     if (r < 0)
-        print(WEFT_OBJ({"failed", weft_str(weft_strerror(r))}, {"trouble", weft_str(trouble)}));
+        print(WEFT_OBJ({"failed", weft_str(weft_strerror(r))}, {"trouble", weft_str(trouble.text)}));
     else
         r = call_all(&self, at + 1);
     weft_peer_free(self.peer);

@@ -10,7 +10,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 
-export const PATIENCE = 30000;
+export const PATIENCE = 120_000;
 export const build = process.env.BUILD ?? path.resolve('build');
 export const source = process.env.SOURCE ?? path.resolve('.');
 export const examples = path.join(build, 'examples');
@@ -170,8 +170,8 @@ export const specServer = (...args) => serve(path.join(examples, 'spec-server'),
 export const interopServer = (...args) => serve(path.join(build, 'tests/interop_server'), args);
 
 /* Run a program to its end. */
-export async function output(program, args, { input = '', env, timeout = PATIENCE } = {}) {
-    const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'], env: env ?? process.env });
+export async function output(program, args, { input = '', env, cwd, timeout = PATIENCE } = {}) {
+    const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'], cwd, env: env ?? process.env });
     const result = { stdout: '', stderr: '' };
     child.stdout.setEncoding('utf8').on('data', text => { result.stdout += text; });
     child.stderr.setEncoding('utf8').on('data', text => { result.stderr += text; });

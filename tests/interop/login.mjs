@@ -29,11 +29,11 @@ async function evaluate(expression) {
     const { result, exceptionDetails } = await call('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true });
     return exceptionDetails ? `threw ${exceptionDetails.exception?.description ?? exceptionDetails.text}` : result?.value;
 }
-async function submit(expression, until) {
+async function submit(expression, until, path) {
     await evaluate(expression);
     /* The answer may be none: the page it was asked on has gone. */
-    for (let text = ''; !text.includes(until);)
-        text = String(await evaluate(`new Promise(done => setTimeout(() => done(document.body?.innerText ?? ''), 10))`));
+    for (let at = ['', '-']; !at[0].includes(until) || (path && at[1] !== path);)
+        at = await evaluate(`new Promise(done => setTimeout(() => done([document.body?.innerText ?? '', location.pathname]), 10))`) ?? ['', '-'];
 }
 
 const POST = `fetch('http://${hub}/rpc', { method: 'POST', credentials: 'include', headers: { 'Content-Type': 'application/json' },
@@ -61,7 +61,8 @@ test('a wrong token is refused on the page', async () => {
 
 test('after logging in the hub\'s own pages work, and cannot see the cookie', async () => {
     await on(`http://${hub}/login`, '1');
-    await submit(`document.querySelector('input').value = ${JSON.stringify(token)}; document.forms[0].submit()`, 'logged in as token');
+    await submit(`document.querySelector('input').value = ${JSON.stringify(token)}; document.forms[0].submit()`, '', '/');
+    same((await on(`http://${hub}/login`, 'document.body.innerText')).includes('logged in as token'), true);
     same(await on(`http://${hub}/health`, 'document.cookie'), '');
     same(await evaluate(`${POST}.then(answer => answer.status)`), 200);
     same(await tasks(), 1);

@@ -54,17 +54,12 @@ static int call(weft_peer *peer, const char *method, weft_val params) {
 int main(int argc, char **argv) {
     WEFT_AUTO(weft_peer) peer = NULL;
     session self = {0};
-    char trouble[200] = "";
+    weft_trouble trouble = {""};
     if (argc < 4)
         return 2;
-    weft_connect_opts opts = {.no_batch = true,
-                              .data = &self,
-                              .on_reply = on_reply,
-                              .on_notification = on_notification,
-                              .ret_trouble = trouble,
-                              .trouble_size = sizeof trouble};
-    if (weft_connect_with(argv[1], &opts, &peer) < 0)
-        return fprintf(stderr, "%s\n", trouble), 1;
+    weft_connect_opts opts = {.no_batch = true, .data = &self, .on_reply = on_reply, .on_notification = on_notification};
+    if (weft_connect_with(argv[1], &opts, &peer, &trouble) < 0)
+        return fprintf(stderr, "%s\n", trouble.text), 1;
     weft_val empty = weft_raw("{}", 2);
     int r = call(peer, "initialize",
                  WEFT_OBJ({"protocolVersion", weft_str("2025-06-18")}, {"capabilities", empty},

@@ -49,12 +49,12 @@ function responsesEvents(body) {
 
 /* ---- Gemini ---- */
 
-function geminiAnswer(body) {
+function geminiAnswer(body, script) {
     const contents = body.contents ?? [];
     const last = contents.at(-1)?.parts ?? [];
     const result = last.find(part => part.functionResponse)?.functionResponse.response;
     const texts = contents.filter(one => one.role === 'user').map(one => (one.parts ?? []).map(part => part.text ?? '').join('\n'));
-    const words = texts.filter(text => /\b(say|run) /.test(text)).at(-1) ?? '';
+    const words = script ? texts.map(script).filter(Boolean).at(-1) ?? '' : texts.filter(text => /\b(say|run) /.test(text)).at(-1) ?? '';
     const what = decide(words, result === undefined ? undefined : result.output ?? JSON.stringify(result));
     const tools = (body.tools ?? []).flatMap(one => one.functionDeclarations ?? []).map(one => one.name);
     const part = what.run && tools.includes('run_shell_command')
@@ -77,8 +77,8 @@ async function bodyOf(request) {
     }
 }
 
-/* { url, asked: what came, in order } */
-export async function modelServer() {
+/* { url, asked: what came, in order }. script: what a person's text stands for ("run make"), or nothing; for Gemini alone. */
+export async function modelServer(script) {
     const asked = [];
     const server = http.createServer(async (request, response) => {
         const body = await bodyOf(request);
@@ -93,9 +93,9 @@ export async function modelServer() {
         if (/\/responses$/.test(path))
             stream(responsesEvents(body));
         else if (/:streamGenerateContent$/.test(path))
-            stream([geminiAnswer(body)]);
+            stream([geminiAnswer(body, script)]);
         else if (/:generateContent$/.test(path))
-            json(geminiAnswer(body));
+            json(geminiAnswer(body, script));
         else if (/:countTokens$/.test(path))
             json({ totalTokens: 7 });
         else if (/\/models$/.test(path))

@@ -17,7 +17,7 @@ except ImportError:
     sys.exit(0)
 
 BUILD = os.environ.get("BUILD", "build")
-PATIENCE = 30
+PATIENCE = 120
 MEGABYTE = 1 << 20
 TESTS = []
 

@@ -125,7 +125,7 @@ static int length(weft_req *req, const weft_json *params, void *ctx) {
     weft_json value = weft_typeof(params) == WEFT_OBJECT ? weft_get(params, "s") : weft_at(params, 0);
     weft_bytes text = {0};
     (void) ctx;
-    int r = weft_text(&value, &text);
+    int r = weft_bytes_of(&value, &text);
     return r < 0 ? r : weft_reply(req, weft_uint(text.len));
 }
 
@@ -265,6 +265,51 @@ static int serve(state *all, const settings *how) {
     return r < 0 ? r : weft_loop_run(all->loop);
 }
 
+/* A row with everything that a row can say. */
+typedef struct order {
+    const char *item, *speed, *note;
+    int64_t count, any_count;
+    double share;
+    bool gift;
+    weft_json tags, address;
+} order;
+static const char *const speeds[] = {"slow", "fast", NULL};
+static const weft_param order_params[] = {
+    WEFT_MUST_IN(order, item, str, 1, 8, "what"),
+    WEFT_MAY_BE(order, speed, speeds, "how fast"),
+    WEFT_MAY_IN(order, note, str, INT64_MIN, 4, "a few characters"),
+    WEFT_MAY_IN(order, count, int, -3, 10, "how many"),
+    WEFT_MAY(order, any_count, int, "any integer"),
+    WEFT_MAY_IN(order, share, num, 0, 1, "of all"),
+    WEFT_MAY(order, gift, bool, "wrapped"),
+    WEFT_MAY_IN(order, tags, arr, 1, 2, "words"),
+    WEFT_MAY(order, address, obj, "where to"),
+    WEFT_END(order),
+};
+static const weft_param sent_params[] = {WEFT_MUST(order, item, str, "what"), WEFT_MAY(order, count, int, "how many"),
+                                         WEFT_END(order)};
+static const weft_example order_examples[] = {
+    {.name = "by name",
+     .help = "all of it",
+     .params = "{\"item\": \"tea\",\n \"speed\": \"fast\"}",
+     .result = "{\"item\":\"tea\"}"},
+    {.name = "by position", .params = "[\"tea\", \"slow\", \"now\", 2]", .result = "{\"item\":\"tea\"}"},
+    {0}};
+static const weft_example sent_examples[] = {{.name = "sent", .params = "{\"item\":\"tea\"}"}, {0}};
+static const weft_error_row order_errors[] = {{409, "Sold out", "soldOut"}, {410, NULL, NULL}, {0}};
+static const weft_method told[] = {{.name = "order_sent",
+                                    .params = sent_params,
+                                    .help = "it is on its way",
+                                    .description = "Told once for each order.",
+                                    .examples = sent_examples},
+                                   {0}};
+
+static int take_order(weft_req *req, const weft_json *params, void *ctx) {
+    const order *want = weft_req_params(req);
+    (void) params, (void) ctx;
+    return weft_reply(req, WEFT_OBJ({"item", weft_str(want->item)}));
+}
+
 static const weft_method methods[] = {
     {"echo", echo, .help = "the params as they came"},
     {"nothing", nothing, .help = "null"},
@@ -273,6 +318,14 @@ static const weft_method methods[] = {
     {"wait", wait_for_cancel, .help = "answers when it is cancelled"},
     {"keep", keep, .help = "answers when release is called"},
     {"release", release, .help = "answers what is kept"},
+    {.name = "order",
+     .handler = take_order,
+     .params = order_params,
+     .help = "order something",
+     .description = "It comes *soon*.",
+     .result = "{\"type\": \"object\",\n \"required\": [\"item\"], \"properties\": {\"item\": {\"type\": \"string\"}}}",
+     .errors = order_errors,
+     .examples = order_examples},
     {"count", count, .help = "parts, then the answer"},
     {"callback", callback, .help = "calls the caller"},
     {"big", big, .help = "a string of that size"},
@@ -294,7 +347,12 @@ int main(int argc, char **argv) {
     (void) argc;
     if (read_arguments(argv, &how) < 0)
         return fprintf(stderr, "usage: see the top of server.c\n"), 2;
-    weft_service_opts opts = {.methods = methods, .ctx = &all, .title = "interop", .version = WEFT_VERSION};
+    weft_service_opts opts = {.methods = methods,
+                              .ctx = &all,
+                              .title = "interop",
+                              .version = WEFT_VERSION,
+                              .description = "What the *tests* need.",
+                              .notifications = told};
     opts.limits.max_body = opts.limits.max_body_stranger = how.max_body;
     int r = weft_loop_new(NULL, &all.loop);
     if (r >= 0)

@@ -111,7 +111,7 @@ def nobody_remote_configures_an_agent():
     with Doors() as doors:
         for method in doors.owner.call("rpc.discover")["methods"]:
             names = {param["name"] for param in method.get("params", [])}
-            names -= {"args"} if method["name"] in ("tinyvex/mutation", "tinyvex/action") else set()  # members, not words of a command
+            names -= {"args"} if method["name"] in ("tinyvex/mutation", "tinyvex/action", "console") else set()  # values, not words of a command
             assert not names & {"command", "argv", "args", "env", "program", "shell", "driver"}, (method["name"], names)
 
 

@@ -180,6 +180,7 @@ static sim_plan make_plan(void) {
     plan.threads = sim_chance(50) && !was_found_once();
     plan.chunk = sim_chance(40) && !was_found_once() ? 60 + sim_below(400) : 0;
     plan.plans = was_found_once() ? 0 : sometimes(35);
+    plan.gated = was_found_once() ? 0 : sometimes(35);
     return plan;
 }
 
@@ -195,6 +196,7 @@ static void run_seed(uint64_t seed, const bool *skip, bool loud) {
     store_open_disk();
     driver_open();
     plans_open();
+    gated_open();
     hub_open();
     clients_open(sim.plan.clients);
     sim_play(&sim.plan, skip);

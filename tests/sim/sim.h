@@ -95,7 +95,13 @@ bool sim_memory_failed(void);
     X(SESSION_RESUMED, "a closed session was resumed")                                                                      \
     X(PLAN, "a plan completed")                                                                                             \
     X(PLAN_ENDED, "a plan failed or was cancelled")                                                                         \
-    X(PLAN_RESUMED, "a plan went on after a restart and completed")
+    X(PLAN_FORGOTTEN, "a plan forgot what it says of a task whose session is gone")                                         \
+    X(PLAN_REMOVED, "a plan went with the last session of its tasks")                                                       \
+    X(PLAN_RESUMED, "a plan went on after a restart and completed")                                                         \
+    X(GATED, "a gated task completed")                                                                                      \
+    X(GATED_AGAIN, "a gated task completed after another iteration")                                                        \
+    X(GATED_ENDED, "a gated task failed or was cancelled")                                                                  \
+    X(GATED_RESUMED, "a gated task went on after a restart and completed")
 
 typedef enum sim_sight {
 #define X(name, words) SAW_##name,
@@ -108,7 +114,7 @@ void sim_saw(sim_sight sight);
 /* What a seed decides once, before the first step: how often which fault happens, and the limits. */
 typedef struct sim_plan {
     unsigned steps, clients;
-    unsigned store_faults, memory_faults, kills, stops, drops, trims, time_jumps, plans; /* weights */
+    unsigned store_faults, memory_faults, kills, stops, drops, trims, time_jumps, plans, gated; /* weights */
     bool requeue, slow_disk;
     bool sessions;   /* clients create, set, close and delete sessions, and agents live */
     int64_t idle_ms; /* how long those live without a turn */
@@ -211,6 +217,17 @@ bool plans_at_rest(void);
 void plans_truth(const char *type, const weft_json *data);
 /* The disk is another. */
 void plans_forget(void);
+
+/* ---- sim_gated.c ---- */
+
+/* The same for gated tasks, whose gates end by chance. */
+void gated_open(void);
+void gated_start(weft_engine *engine);
+void gated_stop(void);
+void gated_step(void);
+bool gated_at_rest(void);
+void gated_truth(const char *type, const weft_json *data);
+void gated_forget(void);
 
 /* ---- sim_store.c ---- */
 

@@ -567,7 +567,7 @@ static void hear_piece(client *c, const weft_json *params) {
         had->total = weft_get_int(params, "total", 0);
     }
     if (part != had->part + 1 || weft_get_int(params, "total", 0) != had->total || part > had->total ||
-        (uint64_t) weft_get_int(params, "seq", 0) != had->seq || weft_text(&chunk, &text) < 0 || !text.len ||
+        (uint64_t) weft_get_int(params, "seq", 0) != had->seq || weft_bytes_of(&chunk, &text) < 0 || !text.len ||
         (sim_now_plan()->chunk && text.len > sim_now_plan()->chunk)) {
         sim_broken("wrong piece: %s was told part %lld after %lld of %lld", c->name, (long long) part, (long long) had->part,
                    (long long) had->total);
@@ -597,7 +597,7 @@ static char *said_in(const char *session, bool kept) {
             continue;
         weft_json said = weft_get(weft_doc_root(doc), "text");
         weft_bytes bytes = {"", 0};
-        if (strcmp(weft_get_str(weft_doc_root(doc), "stream", ""), "stdout") == 0 && weft_text(&said, &bytes) >= 0)
+        if (strcmp(weft_get_str(weft_doc_root(doc), "stream", ""), "stdout") == 0 && weft_bytes_of(&said, &bytes) >= 0)
             append_bytes(&text, &len, bytes.data, bytes.len);
         weft_doc_free(doc);
     }
@@ -627,7 +627,7 @@ static void check_thread(const client *c) {
     for (weft_iter it = weft_iterate(weft_doc_root(doc)); there && weft_next(&it);) {
         weft_json text = weft_get(&it.value, "text");
         weft_bytes bytes;
-        if (strcmp(weft_get_str(&it.value, "kind", ""), "output") == 0 && weft_text(&text, &bytes) >= 0)
+        if (strcmp(weft_get_str(&it.value, "kind", ""), "output") == 0 && weft_bytes_of(&text, &bytes) >= 0)
             append_bytes(&told, &len, bytes.data, bytes.len);
     }
     char *kept = said_in(of->session, true), *all = said_in(of->session, false);

@@ -58,14 +58,14 @@ static int64_t steady_ms(void *ctx) {
 
 void hub_move_time(int64_t ms) {
     box.now += ms;
-    weft__loop_set_now(box.loop, box.now);
+    weft_loop_set_now(box.loop, box.now);
     for (size_t i = 0; i < MAX_CONNS; i++)
         if (box.conns[i].peer && weft_peer_deadline(box.conns[i].peer) <= box.now)
             (void) weft_peer_tick(box.conns[i].peer, box.now);
 }
 
 int64_t hub_deadline(void) {
-    return weft__loop_deadline(box.loop);
+    return weft_loop_deadline(box.loop);
 }
 
 static void look_at_the_past(void);
@@ -173,6 +173,10 @@ size_t hub_take(hub_conn *conn, char *into, size_t max) {
     if (weft_peer_full(peer))
         sim_saw(SAW_FULL);
     weft_peer_sent(peer, n);
+    if (conn->peer == peer && weft_peer_deadline(peer) <= box.now)
+        close_broken(conn, weft_peer_tick(peer, box.now));
+    if (conn->peer != peer)
+        return n;
     feed_stalled(conn);
     return n;
 }
@@ -344,6 +348,7 @@ static void start_clients(void) {
     if (weft__hub_clients_new(&box.hub, box.dialects, &box.hub.clients) < 0)
         abort();
     plans_start(box.engine);
+    gated_start(box.engine);
     ask_for_the_past();
 }
 
@@ -361,6 +366,7 @@ static void tear_down(void) {
     if (box.hub.clients)
         box.hub.clients = weft__hub_clients_free(box.hub.clients);
     plans_stop();
+    gated_stop();
     box.engine = weft__engine_free(box.engine);
     driver_killed();
     box.store = weft__store_close(box.store);

@@ -288,7 +288,7 @@ static int live_open(const weft_process_spec *spec, const weft_process_host *hos
 static void copy_word(char *into, size_t size, const weft_json *value) {
     weft_bytes text;
     into[0] = '\0';
-    if (weft_text(value, &text) >= 0)
+    if (weft_bytes_of(value, &text) >= 0)
         snprintf(into, size, "%.*s", (int) text.len, text.data);
 }
 

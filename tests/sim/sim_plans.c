@@ -17,7 +17,7 @@ typedef struct sim_made {
     unsigned steps;
     unsigned needs[MOST_STEPS]; /* a bit for each */
     char id[SIM_NAME];          /* "": not on the disk */
-    bool finished, resumed;
+    bool finished, resumed, removed;
 } sim_made;
 
 static struct {
@@ -211,7 +211,12 @@ void plans_truth(const char *type, const weft_json *data) {
         sim_broken("plan: %s for %s, which is not on the disk", type, id);
     else if (strcmp(type, "plan.finished") == 0)
         check_finished(made, data);
-    else if (made->finished)
+    else if (strcmp(type, "plan.forgotten") == 0 || strcmp(type, "plan.removed") == 0) {
+        if (!made->finished || made->removed)
+            sim_broken("plan: %s for %s, which %s", type, id, made->removed ? "is gone" : "has not ended");
+        made->removed = strcmp(type, "plan.removed") == 0;
+        sim_saw(made->removed ? SAW_PLAN_REMOVED : SAW_PLAN_FORGOTTEN);
+    } else if (made->finished)
         sim_broken("plan: %s for %s, which has ended", type, id);
 }
 

@@ -83,6 +83,11 @@ static void step_plan(void) {
         plans_step();
 }
 
+static void step_gated(void) {
+    if (hub_is_ready())
+        gated_step();
+}
+
 static void step_tend(void) {
     hub_tend();
 }
@@ -108,6 +113,7 @@ static void run_step(const sim_plan *plan) {
         {step_stop, plan->stops * 2},
         {step_trim, plan->trims * 5},
         {step_plan, plan->plans * 4},
+        {step_gated, plan->gated * 4},
     };
     unsigned total = 0;
     for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++)
@@ -143,7 +149,7 @@ static bool do_all(void) {
 
 static bool at_rest(void) {
     return hub_is_ready() && hub_knows_past() && hub_has_heard(truth_head()) && !truth_open_tasks() && !driver_runs() &&
-           truth_is_known() && hub_is_idle() && plans_at_rest();
+           truth_is_known() && hub_is_idle() && plans_at_rest() && gated_at_rest();
 }
 
 /* Time moves to the next deadline, and no further than FAIR_MS in all. */

@@ -220,6 +220,7 @@ static int new_disk(const weft_store_opts *opts, char *ret_why) {
     truth_open(disk.store->epoch);
     driver_forget();
     plans_forget();
+    gated_forget();
     return 0;
 }
 

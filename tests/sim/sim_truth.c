@@ -304,12 +304,12 @@ static void session_created(const weft_json *data) {
 
 /* Whoever deletes a session wants nothing of it to be read any more. */
 static void check_erased(const char *session) {
-    static const char *const kinds[] = {"task.", "session.", "question."};
+    static const char *const kinds[] = {"task.", "session.", "question.", "worktree.", "approval.", "plan.", "gated."};
     for (size_t i = 0; i < truth.count; i++) {
         const truth_event *event = &truth.events[i];
         if (event->removed || event->trimmed || strcmp(event->session, session) != 0)
             continue;
-        for (size_t k = 0; k < 3; k++)
+        for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
             if (strncmp(event->type, kinds[k], strlen(kinds[k])) == 0)
                 sim_broken("not erased: %s is deleted, and %llu %s can be read", session, (unsigned long long) event->gseq,
                            event->type);
@@ -417,6 +417,7 @@ static void check_event(truth_event *event) {
     const weft_json *data = weft_doc_root(doc);
     find_subject(event, data);
     plans_truth(event->type, data);
+    gated_truth(event->type, data);
     if (strncmp(event->type, "task.", 5) == 0)
         task_event(event, data);
     else if (strncmp(event->type, "question.", 9) == 0)
@@ -459,9 +460,13 @@ void truth_append(const weft_event *events, size_t count) {
 void truth_remove(const uint64_t *gseqs, size_t count) {
     for (size_t i = 0; i < count; i++) {
         truth_event *event = gseqs[i] && gseqs[i] <= truth.count ? &truth.events[gseqs[i] - 1] : NULL;
-        if (!event || strcmp(event->stream, "hub") != 0 || !*event->session)
+        bool plan =
+            event && !*event->session && strncmp(event->type, "plan.", 5) == 0; /* with the last session of its tasks */
+        bool shared = event && (strcmp(event->stream, "hub") == 0 || strcmp(event->stream, "plans") == 0 ||
+                                strcmp(event->stream, "gated") == 0);
+        if (!shared || (!*event->session && !plan))
             sim_broken("wrong removal: %llu is about no session", (unsigned long long) gseqs[i]);
-        else if (truth_unfinished(event->session))
+        else if (!plan && truth_unfinished(event->session))
             sim_broken("wrong removal: %llu is about %s, which has tasks", (unsigned long long) gseqs[i], event->session);
         else
             event->removed = true;

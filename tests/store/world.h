@@ -24,6 +24,7 @@ typedef struct store_world {
     weft_store_opts opts;
     char folder[64];
     char path[96];
+    char url[256]; /* for kinds that have their journal elsewhere */
     char why[WEFT_STORE_WHY];
 } store_world;
 

@@ -1,4 +1,4 @@
-/* store_writer PATH SEED: open the journal, let 64 writers append to it as fast as they can, and print a line for each
+/* store_writer PATH|URL SEED: open the journal, let 64 writers append to it as fast as they can, and print a line for each
  * acknowledged event: its stream, its seq and what its data begins with. It is there to be killed; it never ends by itself,
  * unless its reader goes.
  *
@@ -84,8 +84,8 @@ int main(int argc, char **argv) {
     static writer writers[WRITERS];
     if (argc != 3)
         return 2;
-    p.world.kind = &weft__sqlite;
-    p.world.opts.path = argv[1];
+    p.world.kind = strncmp(argv[1], "postgresql:", 11) == 0 ? &weft__postgres : &weft__sqlite;
+    p.world.opts.path = p.world.opts.url = argv[1];
     p.world.opts.max_log = 1 << 20;
     p.seed = (unsigned) strtoul(argv[2], NULL, 10);
     if (!world_open(&p.world)) {

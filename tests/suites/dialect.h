@@ -151,6 +151,10 @@ static void dialect_story(dialect_world *w) {
     REQUIRE(run != NULL);
     CHECK_INT(weft__task_cancel(w->hub.engine, w->task, "suite", dialect_ignore, NULL), 0);
     hub_end(run, &(weft_run_end){.reason = "signalled", .error = "ended", .signal = 15, .exit_code = -1});
+    /* And a page of the preview says something. */
+    CHECK_INT(weft__engine_append(w->hub.engine, WEFT_STREAM_PREVIEW, "preview.console",
+                                  WEFT_OBJ({"level", weft_str("log")}, {"message", weft_str("hello")}), NULL, NULL),
+              0);
     hub_settle(&w->hub);
 }
 
@@ -186,15 +190,16 @@ static bool dialect_has_scope(const weft_method *row, const char *scope) {
 
 /* Every row names one. Who may only look changes nothing; what changes the daemon itself is not for agents. */
 static void dialect_check_scope(const weft_method *row) {
-    static const char *const scopes[] = {WEFT_READ, WEFT_WORK, WEFT_ADMIN, "metrics", NULL};
+    static const char *const scopes[] = {WEFT_READ, WEFT_WORK, WEFT_ADMIN, "metrics", WEFT_RUNNER, NULL};
     const char *const *scope = scopes;
     while (*scope && !dialect_has_scope(row, *scope))
         scope++;
-    CHECK(*scope != NULL || (!row->scope && row->flags & WEFT_OPEN)); /* who may call it before anybody knows who it is */
+    CHECK(*scope != NULL ||
+          (!row->scope && row->flags & WEFT_ROW_OPEN)); /* who may call it before anybody knows who it is */
     if (dialect_has_scope(row, WEFT_READ))
-        CHECK(!(row->flags & (WEFT_CHANGES | WEFT_FOR_PEOPLE)));
+        CHECK(!(row->flags & (WEFT_ROW_CHANGES | WEFT_FOR_PEOPLE)));
     if (dialect_has_scope(row, WEFT_WORK))
-        CHECK(row->flags & WEFT_CHANGES);
+        CHECK(row->flags & WEFT_ROW_CHANGES);
     if (dialect_has_scope(row, WEFT_ADMIN))
         CHECK(row->flags & WEFT_FOR_PEOPLE);
 }

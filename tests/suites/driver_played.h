@@ -78,7 +78,7 @@ static int played_start(const weft_run_spec *spec, const weft_run_host *host, vo
     weft__later_init(&run->later, played_go_on);
     weft__timer_init(&run->timer, played_due);
     weft__later(run->loop, &run->later);
-    weft__loop_hold(run->loop); /* as a descriptor would */
+    weft_loop_hold(run->loop); /* as a descriptor would */
     *ret = run;
     return 0;
 }
@@ -106,7 +106,7 @@ static void played_pause(weft_run *run, bool paused) {
 }
 
 static weft_run *played_free(weft_run *run) {
-    weft__loop_release(run->loop);
+    weft_loop_release(run->loop);
     weft__later_cancel(&run->later);
     weft__timer_stop(run->loop, &run->timer);
     weft__free(run->alloc, run);

@@ -47,7 +47,7 @@ typedef struct link_scene {
     weft_peer *peer;
     weft_timer guard;
     bool late;
-    weft_state state;
+    weft_peer_state state;
     int why, connected, closed, drained, news, news_value;
 } link_scene;
 
@@ -198,13 +198,13 @@ static int link_twice(weft_req *req, const weft_json *params, void *ctx) {
 
 static const weft_method link_client_methods[] = {{"twice", link_twice, .help = ""}, {0}};
 
-static void link_on_state(weft_peer *peer, weft_state state, int why, void *data) {
+static void link_on_state(weft_peer *peer, weft_peer_state state, int why, void *data) {
     link_scene *s = data;
     (void) peer;
     s->state = state;
     s->why = why;
-    s->connected += state == WEFT_CONNECTED;
-    s->closed += state == WEFT_CLOSED;
+    s->connected += state == WEFT_PEER_CONNECTED;
+    s->closed += state == WEFT_PEER_CLOSED;
 }
 
 static void link_on_notification(weft_peer *peer, const char *method, const weft_json *params, void *data) {
@@ -275,7 +275,7 @@ static int link_connect(link_scene *s, bool reconnect) {
         .on_drain = link_on_drain,
     };
     if (!s->kind->open)
-        return weft_connect_on(s->loop, url, &opts, &s->peer);
+        return weft_connect_on(s->loop, url, &opts, &s->peer, NULL);
     int fds[2];
     s->kind->open(fds);
     return weft__connect_fds(s->loop, fds[0], fds[1], &opts, &s->peer);
@@ -290,7 +290,7 @@ static void link_begin(link_scene *s, const link_kind *kind) {
     CHECK_INT(weft_service_new(&(weft_service_opts){.methods = link_client_methods}, &s->client_service), 0);
     weft__timer_init(&s->guard, link_on_guard);
     weft__timer_set(s->loop, &s->guard, weft_loop_now(s->loop) + LINK_GUARD_MS);
-    weft__loop_hold(s->loop);
+    weft_loop_hold(s->loop);
     if (kind->listen)
         CHECK_INT(link_serve(s), 0);
 }
@@ -299,7 +299,7 @@ static void link_end(link_scene *s) {
     s->peer = weft_peer_free(s->peer);
     s->server = weft_server_free(s->server);
     weft__timer_stop(s->loop, &s->guard);
-    weft__loop_release(s->loop);
+    weft_loop_release(s->loop);
     weft_service_unref(s->client_service);
     weft_service_unref(s->service);
     weft_loop_run(s->loop);
@@ -324,7 +324,7 @@ static void link_calls(link_scene *s) {
     LINK_UNTIL(s, call.times);
     CHECK_INT(call.r, 0);
     CHECK_INT(call.value, 7);
-    CHECK_INT(s->state, WEFT_CONNECTED);
+    CHECK_INT(s->state, WEFT_PEER_CONNECTED);
     CHECK_INT(s->connected, 1);
 }
 
@@ -406,7 +406,7 @@ static void link_cancels(link_scene *s) {
     link_call call, asked;
     int64_t id;
     link_start(s, "wait", weft_none(), &call, &id);
-    LINK_UNTIL(s, s->state == WEFT_CONNECTED);
+    LINK_UNTIL(s, s->state == WEFT_PEER_CONNECTED);
     CHECK_INT(weft_cancel(s->peer, id), 0);
     CHECK_INT(weft_cancel(s->peer, id), -ENOENT);
     CHECK_INT(call.r, -ECANCELED);
@@ -423,7 +423,7 @@ static void link_loses_server(link_scene *s) {
     if (!s->kind->no_push)
         LINK_UNTIL(s, after.times);
     else
-        LINK_UNTIL(s, s->state == WEFT_CONNECTED);
+        LINK_UNTIL(s, s->state == WEFT_PEER_CONNECTED);
     link_kill_server(s);
     LINK_UNTIL(s, s->closed);
     CHECK_INT(call.times, 1);
@@ -439,7 +439,7 @@ static void link_loses_server(link_scene *s) {
 static void link_leaves(link_scene *s) {
     link_call call;
     link_start(s, "wait", weft_none(), &call, NULL);
-    LINK_UNTIL(s, s->state == WEFT_CONNECTED);
+    LINK_UNTIL(s, s->state == WEFT_PEER_CONNECTED);
     s->peer = weft_peer_free(s->peer);
     CHECK_INT(call.times, 1);
     CHECK_INT(call.r, -ECONNRESET);
@@ -487,7 +487,7 @@ static void link_feels_back_pressure(link_scene *s) {
     uint32_t random = 1; /* so that compressing it does not help */
     for (size_t i = 0; i < sizeof text; i++)
         text[i] = (char) ('A' + ((random = random * 1664525 + 1013904223) >> 24) % 26);
-    LINK_UNTIL(s, s->state == WEFT_CONNECTED);
+    LINK_UNTIL(s, s->state == WEFT_PEER_CONNECTED);
     for (; sent < 2048 && !weft_peer_full(s->peer); sent++)
         weft_notify(s->peer, "note", WEFT_ARR(weft_int(1), weft_strn(text, sizeof text)));
     CHECK(weft_peer_full(s->peer));
@@ -545,7 +545,7 @@ static void link_comes_back(const link_kind *kind) {
     link_start(&s, "echo", WEFT_ARR(weft_int(1)), &before, NULL);
     LINK_UNTIL(&s, before.times);
     s.server = weft_server_free(s.server);
-    LINK_UNTIL(&s, kind->lazy ? !weft__client_of(s.peer)->wire : s.state == WEFT_DISCONNECTED);
+    LINK_UNTIL(&s, kind->lazy ? !weft__client_of(s.peer)->wire : s.state == WEFT_PEER_DISCONNECTED);
     link_start(&s, "echo", WEFT_ARR(weft_int(2)), &during, NULL);
     CHECK_INT(link_serve(&s), 0);
     LINK_UNTIL(&s, during.times);

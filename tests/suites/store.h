@@ -12,7 +12,8 @@
 
 typedef struct store_case {
     const weft_store_kind *kind;
-    bool one_writer; /* a second store does not open the journal */
+    bool one_writer;                     /* a second store does not open the journal */
+    void (*prepare)(store_world *world); /* NULL: a path is all it needs */
 } store_case;
 
 #define STORE_SUITE(suite, ...)                                                                                             \
@@ -20,6 +21,12 @@ typedef struct store_case {
         static const store_case which = {.kind = &weft__##suite, __VA_ARGS__};                                              \
         store_suite(&which);                                                                                                \
     }
+
+static void store_world_init(const store_case *which, store_world *world) {
+    world_init(world, which->kind);
+    if (which->prepare)
+        which->prepare(world);
+}
 
 /* Order and content */
 
@@ -401,7 +408,7 @@ static void store_two_writers_without_memory(const store_case *which) {
     store_watch mine, theirs;
     world_memory memory;
     test_row("two writers without memory");
-    world_init(&one, which->kind);
+    store_world_init(which, &one);
     REQUIRE(world_open(&one));
     world_memory_init(&memory, 0);
     two = one;
@@ -876,7 +883,7 @@ static void store_fails_allocations(const store_case *which) {
         store_world world;
         world_memory memory;
         world_memory_init(&memory, n);
-        world_init(&world, which->kind);
+        store_world_init(which, &world);
         world.opts.alloc = &memory.alloc;
         int r = weft__store_open(world.kind, &world.opts, &world.store, world.why);
         CHECK(r == 0 || r == -ENOMEM);
@@ -896,7 +903,7 @@ static void store_row(const store_case *which, const char *name, void (*run)(sto
                       void (*run_lasting)(store_world *world, bool lasting)) {
     store_world world;
     test_row(name);
-    world_init(&world, which->kind);
+    store_world_init(which, &world);
     if (!CHECK(world_open(&world)))
         return;
     if (run)

@@ -25,6 +25,7 @@ static void enter(void) {
 static void leave(void) {
     unlink(".aiwg/daemon/state.json");
     unlink(".aiwg/daemon/heartbeat");
+    unlink(".aiwg/daemon/tasks.json");
     rmdir(".aiwg/daemon");
     rmdir(".aiwg");
     rmdir(folder);
@@ -103,7 +104,9 @@ TEST(the_files) {
               0);
     weft_hub hub = {.engine = w.engine, .host = &host};
     enter();
-    REQUIRE(weft__aiwg_state_new(&hub, ".aiwg/daemon", ".aiwg/daemon/daemon.sock", weft__daemon_folder_put, &state) == 0);
+    weft_aiwg_state_opts opts = {
+        .hub = &hub, .folder = ".aiwg/daemon", .socket = ".aiwg/daemon/daemon.sock", .put = weft__daemon_folder_put};
+    REQUIRE(weft__aiwg_state_new(&opts, &state) == 0);
     CHECK_INT(weft__aiwg_state_trouble(state), 0);
     weft_doc *doc = read_doc(".aiwg/daemon/state.json"), *beat = read_doc(".aiwg/daemon/heartbeat");
     is_at(doc, "/started_at", "\"2026-01-31T12:00:00.000Z\"");
@@ -131,6 +134,12 @@ TEST(the_files) {
     doc = read_doc(".aiwg/daemon/state.json"); /* written once more */
     is_at(doc, "/task_stats/completed", "1");
     weft_doc_free(doc);
+    doc = read_doc(".aiwg/daemon/tasks.json"); /* for AIWG's own daemon */
+    is_at(doc, "/version", "1");
+    is_at(doc, "/tasks/0/id", "\"task-0000\"");
+    is_at(doc, "/tasks/0/state", "\"completed\"");
+    is_at(doc, "/tasks/1/id", "\"task-0001\"");
+    weft_doc_free(doc);
     leave();
     CHECK_INT(chdir(sample_at), 0);
     free(sample_at);
@@ -142,7 +151,8 @@ TEST(a_folder_that_cannot_be_written_to) {
     weft_aiwg_state *state = NULL;
     engine_begin(&w, &weft__memory);
     weft_hub hub = {.engine = w.engine, .host = &host};
-    REQUIRE(weft__aiwg_state_new(&hub, "/nowhere/at/all", "s", weft__daemon_folder_put, &state) == 0);
+    weft_aiwg_state_opts opts = {.hub = &hub, .folder = "/nowhere/at/all", .socket = "s", .put = weft__daemon_folder_put};
+    REQUIRE(weft__aiwg_state_new(&opts, &state) == 0);
     CHECK_INT(weft__aiwg_state_trouble(state), -ENOENT);
     weft__aiwg_state_free(state);
     engine_end(&w);

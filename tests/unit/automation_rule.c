@@ -55,6 +55,10 @@ TEST(says_what_is_wrong) {
         {"{\"id\":\"a\",\"conditions\":[{\"field\":\"x\",\"operator\":\"matches\",\"value\":\"(\"}]," TRIGGER "," ACTION "}",
          "regular expression"},
         {"{\"id\":\"a\"," TRIGGER "," ACTION "}", ""},
+        {"{\"id\":\"a\",\"trigger\":{\"type\":\"file.*\"}," ACTION "}", ""},
+        {"{\"id\":\"a\",\"aiwg\":{\"trigger\":{\"type\":\"file.*\"}},\"trigger\":{\"type\":\"file.*\"}," ACTION "}",
+         "has no \"*\""},
+        {"{\"id\":\"a\",\"aiwg\":{\"trigger\":{}},\"trigger\":{\"type\":\"*\"}," ACTION "}", ""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         test_row(rows[i].text);

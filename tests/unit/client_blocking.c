@@ -75,6 +75,26 @@ TEST(a_call) {
     }
 }
 
+/* One answer for all calls: each forgets the one before (under a sanitizer or memcheck a leak shows), a call that fails
+ * leaves it as it is. */
+TEST(an_answer_is_used_again) {
+    WEFT_AUTO(weft_peer) peer = NULL;
+    WEFT_ANSWER a = {0};
+    REQUIRE(weft_connect(CHILD, &peer) == 0);
+    for (int i = 0; i < 3; i++) {
+        CHECK_INT(weft_call(peer, "fail", weft_none(), &a), 0);
+        CHECK(a.error && !a.result && *a.error->message);
+        CHECK_INT(weft_call(peer, "echo", WEFT_OBJ({"n", weft_int(i)}), &a), 0);
+        CHECK(a.result && !a.error);
+        CHECK_INT(weft_call(peer, "echo", WEFT_OBJ({"again", weft_copy(a.result)}), &a), 0);
+        weft_json n = weft_pointer(a.result, "/again/n");
+        CHECK_INT(weft_int_of(&n, -1), i);
+    }
+    CHECK_INT(weft_call(peer, "echo", weft_int(1), &a), -EINVAL);
+    CHECK(a.result != NULL);
+    CHECK_INT(weft_call(peer, "echo", weft_none(), NULL), 0);
+}
+
 /* Times so long that they mean for ever are not over at once. */
 TEST(times_beyond_all_time) {
     static const int64_t times[] = {INT64_MAX, INT64_MAX - 1, INT64_MAX / 2};
@@ -83,7 +103,7 @@ TEST(times_beyond_all_time) {
         WEFT_ANSWER a = {0};
         weft_connect_opts opts = {.timeout_ms = times[i], .reconnect = i == 1, .extras = true};
         weft_call_opts call = {.timeout_ms = times[i], .send_deadline = true};
-        REQUIRE(weft_connect_with(CHILD, &opts, &peer) == 0);
+        REQUIRE(weft_connect_with(CHILD, &opts, &peer, NULL) == 0);
         CHECK_INT(weft_call_with(peer, "echo", WEFT_OBJ({"n", weft_int(1)}), &call, &a), 0);
         CHECK(a.result != NULL);
         CHECK_INT(weft_flush(peer, times[i]), 0);
@@ -166,7 +186,8 @@ TEST(waiting_delivers) {
     WEFT_AUTO(weft_peer) peer = NULL;
     heard all = {0};
     int r = 1;
-    REQUIRE(weft_connect_with(CHILD, &(weft_connect_opts){.on_notification = on_notification, .data = &all}, &peer) == 0);
+    REQUIRE(weft_connect_with(CHILD, &(weft_connect_opts){.on_notification = on_notification, .data = &all}, &peer, NULL) ==
+            0);
     CHECK_INT(weft_wait(peer, 0), 0);
     CHECK_INT(weft_call_start(peer, "tell", weft_none(), &(weft_call_opts){.on_answer = on_any_answer, .ctx = &r}, NULL), 0);
     while (r == 1 || !all.times)
@@ -181,7 +202,8 @@ TEST(freed_while_it_waits) {
     weft_peer *peer;
     WEFT_ANSWER a = {0};
     heard all = {.leave = true};
-    REQUIRE(weft_connect_with(CHILD, &(weft_connect_opts){.on_notification = on_notification, .data = &all}, &peer) == 0);
+    REQUIRE(weft_connect_with(CHILD, &(weft_connect_opts){.on_notification = on_notification, .data = &all}, &peer, NULL) ==
+            0);
     CHECK_INT(weft_call(peer, "tell", weft_none(), &a), -ECONNRESET);
     CHECK_INT(all.times, 1);
 }
@@ -201,11 +223,10 @@ TEST(flushing) {
 
 /* ---- not connecting ---- */
 
-static int connect_to(const char *url, int64_t timeout_ms, bool reconnect, char *trouble, size_t size) {
+static int connect_to(const char *url, int64_t timeout_ms, bool reconnect, weft_trouble *trouble) {
     weft_peer *peer = NULL;
-    weft_connect_opts opts = {
-        .timeout_ms = timeout_ms, .reconnect = reconnect, .ret_trouble = trouble, .trouble_size = size};
-    int r = weft_connect_with(url, &opts, &peer);
+    weft_connect_opts opts = {.timeout_ms = timeout_ms, .reconnect = reconnect};
+    int r = weft_connect_with(url, &opts, &peer, trouble);
     CHECK(r < 0 ? !peer : peer != NULL);
     weft_peer_free(peer);
     return r;
@@ -224,37 +245,38 @@ static int silent_listener(char *url, size_t size) {
 }
 
 TEST(a_silent_server) {
-    char url[64], trouble[256];
+    char url[64];
+    weft_trouble trouble = {""};
     int fd = silent_listener(url, sizeof url);
-    CHECK_INT(connect_to(url, 1, false, trouble, sizeof trouble), -ETIMEDOUT);
+    CHECK_INT(connect_to(url, 1, false, &trouble), -ETIMEDOUT);
     close(fd);
     snprintf(url, sizeof url, "ws://127.0.0.1:%d/", test_closed_port(&fd));
     /* Nobody there; with reconnect it is tried until the time is over, and the last reason is told. */
-    int r = connect_to(url, 1, true, trouble, sizeof trouble);
+    int r = connect_to(url, 1, true, &trouble);
     CHECK(r == -ECONNREFUSED || r == -ETIMEDOUT);
-    CHECK_INT(connect_to(url, 1000, false, trouble, sizeof trouble), -ECONNREFUSED);
-    CHECK(strstr(trouble, "nobody is listening there"));
+    CHECK_INT(connect_to(url, 1000, false, &trouble), -ECONNREFUSED);
+    CHECK(strstr(trouble.text, "nobody is listening there"));
     close(fd);
 }
 
-TEST(a_trouble_is_cut) {
-    char trouble[8] = "1234567";
-    CHECK_INT(connect_to("exec:there-is-no-such-program", 0, false, trouble, sizeof trouble), -ENOENT);
-    CHECK_TEXT(trouble, strlen(trouble), "there-i");
-    CHECK_INT(connect_to("mem:nobody", 0, false, NULL, 0), -ECONNREFUSED);
-    CHECK_INT(connect_to("unix:/nowhere/at/all", 0, false, NULL, 0), -ENOENT);
+TEST(a_trouble_without_a_peer) {
+    weft_trouble trouble = {"1234567"};
+    CHECK_INT(connect_to("exec:there-is-no-such-program", 0, false, &trouble), -ENOENT);
+    CHECK(strstr(trouble.text, "there-is-no-such-program"));
+    CHECK_INT(connect_to("mem:nobody", 0, false, NULL), -ECONNREFUSED);
+    CHECK_INT(connect_to("unix:/nowhere/at/all", 0, false, NULL), -ENOENT);
 }
 
 /* ---- on a loop ---- */
 
 typedef struct states {
-    weft_state last;
+    weft_peer_state last;
     int seen[4];
     int why;
     bool leave;
 } states;
 
-static void on_state(weft_peer *peer, weft_state state, int why, void *data) {
+static void on_state(weft_peer *peer, weft_peer_state state, int why, void *data) {
     states *all = data;
     all->seen[state]++;
     all->last = state;
@@ -273,13 +295,13 @@ TEST(freed_in_any_state) {
         test_row(urls[i]);
         CHECK_INT(weft_loop_new(NULL, &loop), 0);
         weft_connect_opts opts = {.on_state = on_state, .data = &all, .reconnect = i == 0};
-        CHECK_INT(weft_connect_on(loop, urls[i], &opts, &peer), 0);
-        while (all.seen[WEFT_CONNECTING] == 0)
+        CHECK_INT(weft_connect_on(loop, urls[i], &opts, &peer, NULL), 0);
+        while (all.seen[WEFT_PEER_CONNECTING] == 0)
             weft_loop_once(loop, true);
         weft_loop_run(loop);
-        CHECK_INT(all.seen[WEFT_CONNECTING], 1);
+        CHECK_INT(all.seen[WEFT_PEER_CONNECTING], 1);
         if (!all.leave) {
-            CHECK_INT(all.seen[WEFT_CLOSED], 1);
+            CHECK_INT(all.seen[WEFT_PEER_CLOSED], 1);
             weft_peer_free(peer);
         }
         weft_loop_free(loop);
@@ -307,8 +329,8 @@ TEST(a_queue_without_a_server) {
     memset(text, 'x', sizeof text);
     CHECK_INT(weft_loop_new(NULL, &loop), 0);
     weft_connect_opts opts = {.on_state = on_state, .data = &all, .reconnect = true};
-    CHECK_INT(weft_connect_on(loop, "mem:later", &opts, &peer), 0);
-    while (all.last != WEFT_DISCONNECTED)
+    CHECK_INT(weft_connect_on(loop, "mem:later", &opts, &peer, NULL), 0);
+    while (all.last != WEFT_PEER_DISCONNECTED)
         weft_loop_once(loop, true);
     CHECK_INT(
         weft_call_start(peer, "note", weft_none(), &(weft_call_opts){.on_answer = on_any_answer, .ctx = &answered}, NULL),
@@ -320,7 +342,7 @@ TEST(a_queue_without_a_server) {
     CHECK_INT(weft_service_new(&(weft_service_opts){.methods = taking}, &service), 0);
     CHECK_INT(weft_server_new(loop, &(weft_server_opts){.service = service}, &server), 0);
     CHECK_INT(weft_server_listen(server, "mem:later", NULL), 0);
-    while (noted <= queued && all.seen[WEFT_CONNECTED] < 2)
+    while (noted <= queued && all.seen[WEFT_PEER_CONNECTED] < 2)
         weft_loop_once(loop, true);
     CHECK_INT(noted, queued + 1);
     CHECK_INT(answered, 0);
@@ -339,13 +361,13 @@ static void try_with_memory(test_memory *memory) {
     weft_peer *peer = NULL;
     if (weft_loop_new(&memory->alloc, &loop) < 0)
         return;
-    if (weft_connect_on(loop, "exec:/proc/self/exe --child", &(weft_connect_opts){.on_state = on_state, .data = &all},
-                        &peer) == 0 &&
+    if (weft_connect_on(loop, "exec:/proc/self/exe --child", &(weft_connect_opts){.on_state = on_state, .data = &all}, &peer,
+                        NULL) == 0 &&
         weft_call_start(peer, "echo", weft_none(), &(weft_call_opts){.on_answer = on_any_answer, .ctx = &r}, NULL) == 0) {
         while (r == 1)
             weft_loop_once(loop, true);
         CHECK(r == 0 || r == -ECONNRESET || r == -ENOTCONN || r == -ENOMEM);
-        CHECK(r == 0 || all.last == WEFT_CLOSED || all.last == WEFT_CONNECTED || all.last == WEFT_CONNECTING);
+        CHECK(r == 0 || all.last == WEFT_PEER_CLOSED || all.last == WEFT_PEER_CONNECTED || all.last == WEFT_PEER_CONNECTING);
     }
     weft_peer_free(peer);
     weft_loop_run(loop);
@@ -370,9 +392,10 @@ static int be_child(void) {
 
 int main(int argc, char **argv) {
     static const test_case cases[] = {
-        CASE(a_call) CASE(times_beyond_all_time) CASE(a_refusal_is_kept) CASE(a_call_nobody_answers) CASE(a_call_in_parts)
-            CASE(the_server_dies) CASE(waiting_delivers) CASE(freed_while_it_waits) CASE(flushing) CASE(a_silent_server)
-                CASE(a_trouble_is_cut) CASE(freed_in_any_state) CASE(a_queue_without_a_server) CASE(failing_memory)};
+        CASE(a_call) CASE(an_answer_is_used_again) CASE(times_beyond_all_time) CASE(a_refusal_is_kept)
+            CASE(a_call_nobody_answers) CASE(a_call_in_parts) CASE(the_server_dies) CASE(waiting_delivers)
+                CASE(freed_while_it_waits) CASE(flushing) CASE(a_silent_server) CASE(a_trouble_without_a_peer)
+                    CASE(freed_in_any_state) CASE(a_queue_without_a_server) CASE(failing_memory)};
     if (argc == 2 && strcmp(argv[1], "--child") == 0)
         return be_child();
     return test_main(argc, argv, cases, sizeof cases / sizeof cases[0]);

@@ -117,17 +117,18 @@ static int start_server(const exchange *row, pid_t *ret) {
 }
 
 static void run(const exchange *row) {
-    char url[100], trouble[256] = "";
+    char url[100];
+    weft_trouble trouble = {""};
     pid_t server;
     WEFT_ANSWER answered = {0};
     WEFT_AUTO(weft_peer) peer = NULL;
     snprintf(url, sizeof url, row->url, start_server(row, &server));
-    weft_connect_opts opts = {.token = row->token, .ret_trouble = trouble, .trouble_size = sizeof trouble};
-    int r = weft_connect_with(url, &opts, &peer);
+    weft_connect_opts opts = {.token = row->token};
+    int r = weft_connect_with(url, &opts, &peer, &trouble);
     if (r == 0 && strncmp(url, "http", 4) == 0)
         r = weft_call(peer, "x", weft_none(), &answered);
     CHECK_INT(r, row->want);
-    const char *said = peer ? weft_peer_trouble(peer) : trouble;
+    const char *said = peer ? weft_peer_trouble(peer) : trouble.text;
     if (row->trouble)
         CHECK_STR(said, row->trouble);
     else
@@ -156,12 +157,12 @@ TEST(refuses_to_begin) {
         {"http://127.0.0.1:1/a b", NULL, "a URL has no blanks and nothing but ASCII in it; write %20 for a blank"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        char trouble[256] = "";
+        weft_trouble trouble = {""};
         weft_peer *peer = NULL;
-        weft_connect_opts opts = {.token = bad[i].token, .ret_trouble = trouble, .trouble_size = sizeof trouble};
+        weft_connect_opts opts = {.token = bad[i].token};
         test_row(bad[i].url);
-        CHECK_INT(weft_connect_with(bad[i].url, &opts, &peer), -EINVAL);
-        CHECK_TEXT(trouble, strlen(trouble), bad[i].trouble);
+        CHECK_INT(weft_connect_with(bad[i].url, &opts, &peer, &trouble), -EINVAL);
+        CHECK_STR(trouble.text, bad[i].trouble);
         CHECK(!peer);
     }
 }

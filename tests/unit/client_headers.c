@@ -87,9 +87,9 @@ static void call(scene *s, const char *method) {
     WORLD_UNTIL(s->w, s->answers == answers + 1);
 }
 
-static void on_state(weft_peer *peer, weft_state state, int why, void *data) {
+static void on_state(weft_peer *peer, weft_peer_state state, int why, void *data) {
     (void) peer, (void) why;
-    ((scene *) data)->closed += state == WEFT_CLOSED;
+    ((scene *) data)->closed += state == WEFT_PEER_CLOSED;
 }
 
 static void scene_open(scene *s, const weft_connect_opts *more) {
@@ -105,7 +105,7 @@ static void scene_open(scene *s, const weft_connect_opts *more) {
     opts.on_reply = on_reply;
     opts.on_notification = on_note;
     opts.on_state = on_state;
-    CHECK_INT(weft_connect_on(s->w->loop, url, &opts, &s->peer), 0);
+    CHECK_INT(weft_connect_on(s->w->loop, url, &opts, &s->peer, NULL), 0);
 }
 
 static void scene_close(scene *s) {
@@ -185,7 +185,7 @@ TEST(only_clients_over_http_listen) {
     weft_peer *peer = NULL;
     scene_open(&s, &(weft_connect_opts){0});
     CHECK_INT(weft_server_listen(s.w->server, "mem:there", NULL), 0);
-    CHECK_INT(weft_connect_on(s.w->loop, "mem:there", NULL, &peer), 0);
+    CHECK_INT(weft_connect_on(s.w->loop, "mem:there", NULL, &peer, NULL), 0);
     CHECK_INT(weft_peer_listen(peer), -ENOTSUP);
     weft_peer_free(peer);
     scene_close(&s);
@@ -212,11 +212,11 @@ TEST(headers_that_cannot_be) {
     scene_open(&s, &(weft_connect_opts){0});
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         weft_peer *peer = NULL;
-        char trouble[200] = "";
-        weft_connect_opts opts = {.headers = rows[i], .ret_trouble = trouble, .trouble_size = sizeof trouble};
+        weft_trouble trouble = {""};
+        weft_connect_opts opts = {.headers = rows[i]};
         test_row(rows[i][0].name);
-        CHECK_INT(weft_connect_on(s.w->loop, "http://127.0.0.1:1/", &opts, &peer), -EINVAL);
-        CHECK(strstr(trouble, "header") != NULL);
+        CHECK_INT(weft_connect_on(s.w->loop, "http://127.0.0.1:1/", &opts, &peer, &trouble), -EINVAL);
+        CHECK(strstr(trouble.text, "header") != NULL);
         CHECK_INT(weft_peer_set_headers(s.peer, rows[i]), -EINVAL);
     }
     test_row(NULL);

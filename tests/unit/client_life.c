@@ -14,13 +14,13 @@ typedef struct life {
     int64_t lost_at, again_at;
 } life;
 
-static void on_state(weft_peer *peer, weft_state state, int why, void *data) {
+static void on_state(weft_peer *peer, weft_peer_state state, int why, void *data) {
     life *l = data;
     (void) peer, (void) why;
     l->states[state]++;
-    if (state == WEFT_DISCONNECTED)
+    if (state == WEFT_PEER_DISCONNECTED)
         l->lost_at = world_ms();
-    if (state == WEFT_CONNECTING && l->lost_at && !l->again_at)
+    if (state == WEFT_PEER_CONNECTING && l->lost_at && !l->again_at)
         l->again_at = world_ms();
 }
 
@@ -36,8 +36,8 @@ static life *life_new(const char *url, bool reconnect) {
     l->w = world_new(NULL, NULL);
     CHECK_INT(weft_server_listen(l->w->server, url, NULL), 0);
     weft_connect_opts opts = {.reconnect = reconnect, .on_state = on_state, .data = l};
-    CHECK_INT(weft_connect_on(l->w->loop, weft_server_url(l->w->server, 0), &opts, &l->peer), 0);
-    WORLD_UNTIL(l->w, l->states[WEFT_CONNECTED] == 1);
+    CHECK_INT(weft_connect_on(l->w->loop, weft_server_url(l->w->server, 0), &opts, &l->peer, NULL), 0);
+    WORLD_UNTIL(l->w, l->states[WEFT_PEER_CONNECTED] == 1);
     return l;
 }
 
@@ -96,7 +96,7 @@ TEST(calls_are_retried_where_their_loss_is_told) {
         CHECK_INT(l->retried, open);
         CHECK_INT(l->refused, 0);
         CHECK_INT(l->last, 0);
-        CHECK_INT(l->states[WEFT_CONNECTED], 2);
+        CHECK_INT(l->states[WEFT_PEER_CONNECTED], 2);
         CHECK(l->again_at - l->lost_at >= 45); /* 100 ms, half of it jitter */
         CHECK_INT((int64_t) weft_peer_open_calls(l->peer), 0);
         life_free(l);
@@ -112,7 +112,7 @@ TEST(retries_end_with_the_last_connection) {
         CHECK_INT(weft_call_start(l->peer, "keep", weft_none(), &opts, NULL), 0);
     WORLD_UNTIL(l->w, weft_service_stats(l->w->service)->requests == OPEN_CALLS);
     weft_peer_free(weft_req_peer(l->w->kept));
-    WORLD_UNTIL(l->w, l->states[WEFT_CLOSED] == 1);
+    WORLD_UNTIL(l->w, l->states[WEFT_PEER_CLOSED] == 1);
     CHECK_INT(l->losses, OPEN_CALLS);
     CHECK_INT(l->answers, l->retried);
     CHECK_INT(l->retried + l->refused, OPEN_CALLS);
@@ -185,7 +185,7 @@ TEST(no_descriptor_stays_behind) {
             weft_call_start(l->peer, "keep", weft_none(), &opts, NULL);
             WORLD_UNTIL(l->w, l->w->kept != NULL);
             l->w->server = weft_server_free(l->w->server);
-            WORLD_UNTIL(l->w, l->states[WEFT_DISCONNECTED] >= 1);
+            WORLD_UNTIL(l->w, l->states[WEFT_PEER_DISCONNECTED] >= 1);
             life_free(l);
         }
         CHECK_INT(count_descriptors(), before);

@@ -132,7 +132,7 @@ static void hear_events(const link_kind *kind) {
                               .tls = kind->client_tls,
                               .on_state = link_on_state,
                               .on_notification = link_on_notification};
-    CHECK_INT(weft_connect_on(s.loop, weft_server_url(s.server, 0), &opts, &s.peer), 0);
+    CHECK_INT(weft_connect_on(s.loop, weft_server_url(s.server, 0), &opts, &s.peer, NULL), 0);
     /* Nobody is told before the client listens. */
     int told = 0;
     LINK_UNTIL(&s, told || (told = weft_server_broadcast(s.server, "news", WEFT_ARR(weft_int(11)), NULL, NULL)));

@@ -31,6 +31,7 @@ static const struct {
     {"a name that only begins so", "datax: a\n\n", ""},
     {"not finished", "data: a\n", ""},
     {"too long, then another", "data: 0123456789012345678901234567890123456789\n\ndata: b\n\n", "[b]"},
+    {"too long, and no data", "x: 0123456789012345678901234567890123456789\ndata: b\n\n", "[b]"},
     {"too long in lines, then another", "data: 012345678901\ndata: 012345678901\ndata: 0123456789\n\ndata: b\n\n", "[b]"},
 };
 
@@ -54,6 +55,53 @@ TEST(events) {
         check(rows[i].in, 1, rows[i].want);
         check(rows[i].in, 3, rows[i].want);
     }
+}
+
+/* ---- names, ids, and how long to wait ---- */
+
+typedef struct named {
+    weft_sse_in in;
+    char text[500];
+    size_t len;
+} named;
+
+static bool on_named(char *data, size_t len, void *ctx) {
+    named *all = ctx;
+    all->len += (size_t) snprintf(all->text + all->len, sizeof all->text - all->len, "[%s|%s|%.*s]", all->in.event,
+                                  all->in.id, (int) len, data);
+    return true;
+}
+
+static const struct {
+    const char *what, *in, *want, *id;
+    int64_t retry;
+} named_rows[] = {
+    {"all of them", "event: message\nid: 7\nretry: 500\ndata: a\n\n", "[message|7|a]", "7", 500},
+    {"without blanks", "event:x\nid:y\ndata:a\n\n", "[x|y|a]", "y", 0},
+    {"an id without data", "id: 9\n\n", "", "9", 0},
+    {"a name is for one event, an id for all", "event: e\nid: 1\ndata: a\n\ndata: b\n\n", "[e|1|a][|1|b]", "1", 0},
+    {"an id is taken back", "id: 1\ndata: a\n\nid\ndata: b\n\n", "[|1|a][||b]", "", 0},
+    {"no number", "retry: soon\nretry: -1\nretry: 1x\nretry:\ndata: a\n\n", "[||a]", "", 0},
+    {"a number that is too large", "retry: 12345678901234567890\n\n", "", "", 0},
+    {"a name that is too long", "event: 0123456789012345678901234567890123456789\ndata: a\n\n", "[||a]", "", 0},
+};
+
+TEST(names) {
+    for (size_t i = 0; i < sizeof named_rows / sizeof named_rows[0]; i++)
+        for (size_t step = 1; step < 40; step += 6) {
+            named all = {.in = {.max = 100, .named = true}};
+            size_t len = strlen(named_rows[i].in);
+            test_row(named_rows[i].what);
+            for (size_t at = 0; at < len; at += step)
+                CHECK_INT(weft__sse_in(&all.in, named_rows[i].in + at, len - at < step ? len - at : step, on_named, &all),
+                          1);
+            CHECK_TEXT(all.text, all.len, named_rows[i].want);
+            CHECK_STR(all.in.id, named_rows[i].id);
+            CHECK_INT(all.in.retry_ms, named_rows[i].retry);
+            weft__sse_in_restart(&all.in);
+            CHECK_STR(all.in.id, named_rows[i].id);
+            weft__sse_in_done(&all.in);
+        }
 }
 
 TEST(stops_when_told) {
@@ -83,4 +131,4 @@ TEST(failing_memory) {
     }
 }
 
-TEST_MAIN(CASE(events) CASE(stops_when_told) CASE(failing_memory))
+TEST_MAIN(CASE(events) CASE(names) CASE(stops_when_told) CASE(failing_memory))

@@ -285,6 +285,15 @@ TEST(what_is_said) {
         {"{\"auth\": 5}", -EBADMSG, "error 1:10 expected \"token\" or \"none\" for auth\n"},
         {"{\"auth\": \"x\"}", -EBADMSG, "error 1:10 expected \"token\" or \"none\" for auth\n"},
         {"{\"token_file\":\n true}", -EBADMSG, "error 2:2 expected a string for token_file\n"},
+        {"{\"store\": {\"url\": \"postgres://me:word@db/weft\"}}", -EBADMSG,
+         "error 1:19 store.url: a password does not belong here: put it into ~/.pgpass, or into a file that ?passfile=FILE "
+         "names\n"},
+        {"{\"store\": {\"url\": \"postgresql://db/weft?a=b&PassWord=word\"}}", -EBADMSG,
+         "error 1:19 store.url: a password does not belong here: put it into ~/.pgpass, or into a file that ?passfile=FILE "
+         "names\n"},
+        {"{\"store\": {\"url\": \"host=db password=word\"}}", -EBADMSG,
+         "error 1:19 store.url: it must begin with postgresql://\n"},
+        {"{\"store\": {\"url\": \"postgresql://me@db:5433,other:5432/weft?sslmode=verify-full\"}}", 0, ""},
         {"{\"token_file\": null}", -EBADMSG, "error 1:16 expected a string for token_file\n"},
         {"{\"token_file\": \"\"}", -EBADMSG, "error 1:16 an empty string in token_file\n"},
         {"{\"token_file\": \"a\\u0000b\"}", -EBADMSG, "error 1:16 a NUL in token_file\n"},
@@ -334,14 +343,14 @@ TEST(what_is_said) {
         {"{\"agents\": {\"claude\": {\"drver\": 1}}}", 0,
          "warning 1:24 unknown member \"drver\" in agents.claude; did you mean \"driver\"?\n"},
         {"{\"agents\": {\"a b\": {\"driver\": \"demo\"}}}", -EBADMSG,
-         "error 1:13 agents.a b is no name for an agent: at most 64 characters, and no blanks\n"},
+         "error 1:13 agents.a b is not a valid name for an agent: at most 64 characters, and no blanks\n"},
         {"{\"agents\": {\"demo\": {\"command\": [\"x\"]}}}", -EBADMSG,
          "error 1:33 agents.demo has a driver that brings its agent: there is no \"command\"\n"},
         {"{\"agents\": {\"claude\": {\"command\": [\"\"]}}}", -EBADMSG,
          "error 1:36 agents.claude has no program in \"command\"\n"},
         {"{\"agents\": {\"claude\": {\"command\": [\"a\",\n 7], \"env\": {\"A=\": \"b\"}, \"persona\": []}}}", -EBADMSG,
          "error 2:2 expected a string for agents.claude.command\n"
-         "error 2:14 \"A=\" is no name for a variable in agents.claude.env\n"
+         "error 2:14 \"A=\" is not a valid name for a variable in agents.claude.env\n"
          "error 2:37 expected at least one string for agents.claude.persona\n"},
         {"{\"agents\": {\"claude\": {\"about\": \"\", \"permission\": \"yes\", \"timeout_ms\": 1.5}}}", -EBADMSG,
          "error 1:33 an empty string in agents.claude.about\n"

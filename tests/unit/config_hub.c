@@ -8,6 +8,7 @@
 #include "agents.h"
 #include "config.h"
 #include "harness.h"
+#include "mcp_config.h"
 #include "serve.h"
 #include "trust.h"
 
@@ -299,14 +300,14 @@ TEST(agents_stay_when_they_are_read_again) {
     const weft_agent *mine = find(&first->agents, "mine");
     CHECK_STR(first->agents.fallback, "mine");
     weft__serve_config_hear(config, on_change, &is);
-    CHECK(weft__serve_config_reload(config, server));
+    weft__serve_config_reload(config, server, NULL);
     CHECK_INT(is.count, 1);
     CHECK(is.agents.list == first->agents.list); /* nothing has changed, and nothing is made anew */
     put_unconfirmed(other);
-    CHECK(weft__serve_config_reload(config, server));
+    weft__serve_config_reload(config, server, NULL);
     CHECK_INT(is.count, 1); /* whatever its mode, it is not the user's */
     put_config(other);
-    CHECK(weft__serve_config_reload(config, server));
+    weft__serve_config_reload(config, server, NULL);
     CHECK_INT(is.count, 2);
     CHECK_INT(is.max_running, 9);
     CHECK_STR(is.agents.fallback, "demo");
@@ -314,9 +315,10 @@ TEST(agents_stay_when_they_are_read_again) {
     CHECK_STR(mine->argv[0], "one");
     CHECK(!is.automation_changed);
     put_config("{\"automation\": {\"ignore\": [\"*.o\"]}}");
-    CHECK(weft__serve_config_reload(config, server) && is.automation_changed);
+    weft__serve_config_reload(config, server, NULL);
+    CHECK(is.automation_changed);
     put_config("{\"agents\": {\"mine\": {}}}");
-    CHECK(weft__serve_config_reload(config, server));
+    weft__serve_config_reload(config, server, NULL);
     CHECK_INT(is.count, 3); /* a mistake changes nothing */
     weft_server_free(server);
     weft_loop_free(loop);
@@ -331,6 +333,57 @@ TEST(agents_stay_when_they_are_read_again) {
     rmdir(folder);
 }
 
-TEST_MAIN(CASE(presets) CASE(entries) CASE(a_name_that_is_there_twice) CASE(failing_allocations) CASE(secrets_are_hidden)
-              CASE(is_it_there) CASE(settings) CASE(paused) CASE(files_are_watched_when_a_rule_wants_them)
-                  CASE(agents_stay_when_they_are_read_again))
+/* ---- MCP servers ---- */
+
+TEST(mcp_servers) {
+    static const char text[] =
+        "{\"mcp\":{\"servers\":{"
+        "\"a\":{\"command\":\"prog\",\"args\":[\"x y\"],\"env\":{\"K\":\"v=w\"},\"idle_ms\":0,\"agents\":[]},"
+        "\"b\":{\"url\":\"https://h.example/mcp\",\"headers\":{\"X-Key\":\"s\"},\"transport\":\"http\",\"timeout_ms\":5},"
+        "\"a\":{\"command\":\"last\"}},\"sampling\":\"refuse\"}}";
+    weft_config config = {0};
+    weft_serve_settings settings = {0};
+    weft_arena arena = {0};
+    weft_mcp_specs specs;
+    REQUIRE(CHECK_INT(fill(text, &config, &settings), 0));
+    CHECK_STR(settings.mcp_sampling, "refuse");
+    CHECK_INT(weft__mcp_config_make(&settings.mcp_rows, &arena, &specs), 0);
+    CHECK_INT(specs.count, 2);
+    CHECK_STR(specs.list[0].argv[0], "last");
+    CHECK(!specs.list[0].argv[1] && !specs.list[0].env && !specs.list[0].agents && specs.list[0].idle_ms == 0);
+    CHECK_INT(specs.list[1].transport, WEFT_MCP_HTTP);
+    CHECK_STR(specs.list[1].headers[0].value, "s");
+    CHECK_INT(specs.list[1].timeout_ms, 5);
+    weft__arena_done(&arena);
+    weft__config_done(&config);
+}
+
+TEST(mcp_servers_that_are_none) {
+    static const char *const rows[] = {
+        "\"a\":{}",
+        "\"a\":{\"command\":\"x\",\"url\":\"http://h/\"}",
+        "\"a\":{\"command\":\"\"}",
+        "\"a\":{\"command\":\"x\",\"transport\":\"http\"}",
+        "\"a\":{\"command\":\"x\",\"headers\":{}}",
+        "\"a\":{\"url\":\"http://h/\",\"args\":[]}",
+        "\"a\":{\"url\":\"http://h/\",\"transport\":\"stdio\"}",
+        "\"a\":{\"url\":\"unix:/run/x\"}",
+        "\"a\":{\"url\":\"http://h/\",\"headers\":{\"X\":\"a\\r\\nHost: b\"}}",
+        "\"a\":{\"url\":\"http://h/\",\"headers\":{\"X Y\":\"a\"}}",
+        "\"a b\":{\"command\":\"x\"}",
+        "\"a\":{\"command\":\"x\",\"timeout_ms\":0}",
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[500];
+        weft_config config = {0};
+        weft_serve_settings settings = {0};
+        snprintf(text, sizeof text, "{\"mcp\":{\"servers\":{%s}}}", rows[i]);
+        test_row(rows[i]);
+        CHECK_INT(fill(text, &config, &settings), -EBADMSG);
+        weft__config_done(&config);
+    }
+}
+
+TEST_MAIN(CASE(mcp_servers) CASE(mcp_servers_that_are_none) CASE(presets) CASE(entries) CASE(a_name_that_is_there_twice)
+              CASE(failing_allocations) CASE(secrets_are_hidden) CASE(is_it_there) CASE(settings) CASE(paused)
+                  CASE(files_are_watched_when_a_rule_wants_them) CASE(agents_stay_when_they_are_read_again))

@@ -194,4 +194,33 @@ TEST(agrees_with_every_minute) {
         }
 }
 
-TEST_MAIN(CASE(refuses) CASE(fires) CASE(agrees_with_every_minute))
+/* As AIWG reads it: UTC in any zone, both days, multiples of a step. */
+TEST(fires_as_aiwgs) {
+    static const struct {
+        const char *schedule, *after, *fires;
+    } theirs[] = {
+        {"0 9 * * 1", "2026-11-17 00:00Z", "2026-11-23 09:00Z"},
+        {"30 2 * * *", "2026-03-29 00:00Z", "2026-03-29 02:30Z"}, /* an hour that Berlin leaves out */
+        {"0 0 13 * 5", "2026-11-01 00:00Z", "2026-11-13 00:00Z"},
+        {"0 0 13 * 5", "2026-11-13 00:00Z", "2027-08-13 00:00Z"},
+        {"0 0 */2 * *", "2026-11-01 00:00Z", "2026-11-02 00:00Z"},
+        {"0 0 */2 * *", "2026-11-30 00:00Z", "2026-12-02 00:00Z"},
+        {"0 0 1 */3 *", "2026-01-15 00:00Z", "2026-03-01 00:00Z"},
+        {"0 0 1 */12 *", "2026-01-15 00:00Z", "2027-01-01 00:00Z"}, /* one month alone does not tell its step */
+        {"*/15 * * * *", "2026-11-17 00:01Z", "2026-11-17 00:15Z"},
+    };
+    set_zone("Europe/Berlin");
+    for (size_t i = 0; i < sizeof theirs / sizeof theirs[0]; i++) {
+        weft_cron cron;
+        const char *why;
+        int64_t next = 0;
+        char text[32];
+        test_row(theirs[i].schedule);
+        REQUIRE(weft__cron_parse(theirs[i].schedule, &cron, &why) == 0);
+        weft__cron_as_aiwg(&cron);
+        CHECK_INT(weft__cron_next(&cron, at(theirs[i].after), &next), 0);
+        CHECK_STR(show(next, text), theirs[i].fires);
+    }
+}
+
+TEST_MAIN(CASE(refuses) CASE(fires) CASE(agrees_with_every_minute) CASE(fires_as_aiwgs))

@@ -444,6 +444,7 @@ TEST(closing_says_come_back) {
     HUB_UNTIL(&w->hub, trimmed);
     freed = false;
     weft_peer_sent(peer, weft_peer_output(peer).len);
+    weft_peer_tick(peer, 1);
     HUB_UNTIL(&w->hub, freed);
     CHECK(memcmp(last_words, frame, sizeof frame - 1) == 0);
     world_free(w);
@@ -518,7 +519,7 @@ static const weft_method one_methods[] = {
 };
 static const weft_method two_methods[] = {
     {.name = "own", .handler = answer_two, .params = two_params},
-    {.name = "shared", .handler = answer_two, .params = two_params, .errors = two_errors, .flags = WEFT_CHANGES},
+    {.name = "shared", .handler = answer_two, .params = two_params, .errors = two_errors, .flags = WEFT_ROW_CHANGES},
     {0},
 };
 static const weft_method scoped_methods[] = {{.name = "shared", .handler = answer_one, .scope = "admin"}, {0}};
@@ -539,6 +540,7 @@ static void peer_said(weft_peer *peer, const char *want) {
     weft_bytes out = weft_peer_output(peer);
     CHECK_TEXT(out.data, out.len, want);
     weft_peer_sent(peer, out.len);
+    weft_peer_tick(peer, 1);
 }
 
 static void ask(weft_peer *peer, const char *request, const char *answer) {
@@ -561,7 +563,7 @@ TEST(a_name_that_several_have_is_the_speakers) {
         "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":3}\n");
     const weft_method *row = weft_service_find(w.service, "shared");
     REQUIRE(row != NULL);
-    CHECK(row->params == NULL && row->flags == WEFT_CHANGES);
+    CHECK(row->params == NULL && row->flags == WEFT_ROW_CHANGES);
     CHECK_STR(row->help, "one");
     CHECK_INT(row->errors[0].code, -1);
     CHECK_INT(row->errors[1].code, -2);
@@ -595,6 +597,7 @@ TEST(only_what_somebody_hears_is_rendered) {
     CHECK_INT(renderings, 1);
     peer_said(b, "{\"jsonrpc\":\"2.0\",\"method\":\"heard\",\"params\":{\"type\":\"notice\"}}\n");
     weft_peer_sent(a, weft_peer_output(a).len);
+    weft_peer_tick(a, 1);
     CHECK_INT(weft__hub_client_speak(weft__hub_client_of(w.hub.clients, a), "one", NULL), 0);
     CHECK_STR(weft_peer_identity(a)->dialect, "one");
     CHECK_INT(weft__hub_client_watch(weft__hub_client_of(w.hub.clients, a), "watched"), 0);

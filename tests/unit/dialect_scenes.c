@@ -18,6 +18,8 @@
  *     agent TASK stops                   because it was told to
  *     agent TASK fails REASON TEXT
  *     agent heard WHAT                   an agent was told: "task-0000 cancel", "task-0000 answer KEY OPTION"
+ *     gate NAME passes                   the gate that runs is this one, and ends so
+ *     gate NAME fails TEXT               with this output
  *     agents fail ERRNO                  from now on none can be started
  *     daemon stops [force]               the daemon was asked to stop
  *     +5s                                the wall clock moves on
@@ -209,6 +211,8 @@ static bool next_line(play *p, char *ret, size_t size) {
             size_t n = (size_t) (end - out.data);
             snprintf(ret, size, "%.*s", (int) n, out.data);
             weft_peer_sent(peer, n + 1);
+            if (weft_peer_deadline(peer) <= 1000)
+                weft_peer_tick(peer, 1000);
             return true;
         }
         if (hub_ms() >= until)
@@ -322,6 +326,23 @@ static void agent_step(play *p, const char *args) {
     hub_settle(&p->world);
 }
 
+/* ---- gates ---- */
+
+static void gate_step(play *p, const char *args) {
+    hub_world *world = &p->world;
+    char name[64] = "", verb[32] = "";
+    int at = 0;
+    sscanf(args, "%63s %31s %n", name, verb, &at);
+    if (!p->failing)
+        HUB_UNTIL(world, world->gate_runs && world->gate_runs->done);
+    if (!world->gate_runs || !world->gate_runs->done)
+        return (void) CHECK(p->failing);
+    if (!p->failing)
+        CHECK_TEXT(world->gate_runs->gate, strlen(world->gate_runs->gate), name);
+    hub_gate_ends(world, 0, strcmp(verb, "passes") == 0, args + at);
+    hub_settle(world);
+}
+
 /* ---- steps ---- */
 
 static int errno_of(const char *name) {
@@ -348,6 +369,8 @@ static void step(play *p, const char *text) {
         speak_as(p, text + 3);
     else if (starts(text, "agent "))
         agent_step(p, text + 6);
+    else if (starts(text, "gate "))
+        gate_step(p, text + 5);
     else if (starts(text, "agents fail "))
         p->world.start_fails = errno_of(text + 12);
     else if (starts(text, "daemon stops"))

@@ -92,7 +92,7 @@ static void take_piece(joiner *j, const weft_json *params) {
     weft_bytes text = {"", 0};
     int64_t transition = atoll(weft_get_str(params, "transitionId", "0"));
     size_t part = (size_t) weft_get_int(params, "part", 0);
-    CHECK_INT(weft_text(&chunk, &text), 0);
+    CHECK_INT(weft_bytes_of(&chunk, &text), 0);
     CHECK(text.len <= TINYVEX_CHUNK && text.len > 0);
     CHECK(((unsigned char) text.data[0] & 0xC0) != 0x80); /* it begins with a character */
     if (transition != j->transition) {
@@ -641,14 +641,14 @@ TEST(a_value_that_takes_long) {
     hub_client c;
     int64_t now = INT64_C(1) << 40;
     open_hub(&w, &weft__memory);
-    weft__loop_set_now(w.loop, now);
+    weft_loop_set_now(w.loop, now);
     hub_connect(&w, "aiwg", &c);
     follow(&c, &later_kind, "l", 0, NULL);
     CHECK_INT(outcome, 1000);
-    weft__loop_set_now(w.loop, now += 9999);
+    weft_loop_set_now(w.loop, now += 9999);
     hub_settle(&w);
     CHECK_INT(outcome, 1000);
-    weft__loop_set_now(w.loop, now += 1);
+    weft_loop_set_now(w.loop, now += 1);
     hub_settle(&w);
     CHECK_INT(outcome, -ETIMEDOUT);
     CHECK_INT(computations(&w), 0);
@@ -656,14 +656,14 @@ TEST(a_value_that_takes_long) {
     follow(&c, &later_kind, "l", 0, NULL);
     finish_pending("", -EBUSY); /* it is tried again soon */
     CHECK(!pending && outcome == 1000);
-    weft__loop_set_now(w.loop, now += 50);
+    weft_loop_set_now(w.loop, now += 50);
     hub_settle(&w);
     finish_pending("\"a\"", 0);
     CHECK_INT(outcome, 0);
     HUB_TOLD(&c, "\"value\":\"a\"");
     hub_happen(&w, "notice", "n");
     HUB_UNTIL(&w, pending != NULL);
-    weft__loop_set_now(w.loop, now += 10000);
+    weft_loop_set_now(w.loop, now += 10000);
     HUB_TOLD(&c, "\"subId\":\"l\",\"code\":\"TVX007\"");
     finish_pending("\"b\"", 0);
     HUB_TOLD(&c, "\"value\":\"b\"");
@@ -673,7 +673,7 @@ TEST(a_value_that_takes_long) {
     finish_pending("", -EIO);
     HUB_SILENT(&c);
     CHECK(!pending);
-    weft__loop_set_now(w.loop, now += 1000);
+    weft_loop_set_now(w.loop, now += 1000);
     HUB_UNTIL(&w, pending != NULL);
     follow(&c, &later_kind, "m", 0, NULL); /* there is a value for who comes meanwhile */
     CHECK_INT(outcome, 0);

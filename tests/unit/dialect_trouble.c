@@ -49,6 +49,7 @@ static char *ask(hub_world *w, weft_peer *peer, const char *method, const char *
     weft_bytes out = weft_peer_output(peer);
     answer = weft__strndup(NULL, out.data, out.len); /* what is behind the output is not ours to look at */
     weft_peer_sent(peer, out.len);
+    weft_peer_tick(peer, 1);
     return answer;
 }
 
@@ -224,6 +225,7 @@ TEST(state_and_output_are_of_one_moment) {
     weft_bytes out = weft_peer_output(a);
     char *answer = weft__strndup(NULL, out.data, out.len);
     weft_peer_sent(a, out.len);
+    weft_peer_tick(a, 1);
     bool completed = strstr(answer, "\"state\":\"completed\"") != NULL;
     CHECK((strstr(answer, "last words") != NULL) == completed);
     CHECK(!strstr(answer, "outputTruncated") || !completed);
@@ -282,6 +284,7 @@ TEST(many_short_lines_do_not_end_a_connection) {
     run->host->on_process(run->ctx, 1);
     HUB_UNTIL(&w, memmem(weft_peer_output(a).data, weft_peer_output(a).len, "\"running\"", 9));
     weft_peer_sent(a, weft_peer_output(a).len);
+    weft_peer_tick(a, 1);
     memset(text, '\n', sizeof text);
     run->host->on_output(run->ctx, WEFT_RUN_STDOUT, (weft_bytes){text, sizeof text});
     hub_end(run, &(weft_run_end){.ok = true});

@@ -334,14 +334,19 @@ TEST(logging_out) {
 
 TEST(its_conversations) {
     PLAY(p, NULL, ABLE("{\"sessionCapabilities\":{\"list\":{},\"delete\":null}}"), "hear=\"cwd\":\"/usr\",\"cursor\":\"c\"",
-         "reply={\"sessions\":[{\"sessionId\":\"a\",\"cwd\":\"/usr\"}]}", "hear=session/list", "reply=7", "eof");
+         "reply={\"sessions\":[{\"sessionId\":\"a\",\"cwd\":\"/usr\"}]}", "hear=session/list", "reply=7",
+         "hear=session/list", "reply={\"sessions\":{}}", "eof");
     CHECK_INT(weft__driver_acp.list(p.process, "/usr", "c", hear_done, &p), 0);
     KIT_UNTIL(p.loop, p.answers == 1);
     CHECK(p.answer_r == 0 && strstr(p.answer, "\"a\"") != NULL);
     CHECK_INT(weft__driver_acp.remove(p.process, "a", hear_done, &p), -EOPNOTSUPP);
     CHECK_INT(weft__driver_acp.list(p.process, NULL, NULL, hear_done, &p), 0);
     KIT_UNTIL(p.loop, p.answers == 2);
-    CHECK_STR(p.answer, "7"); /* whoever asked reads it as it is */
+    CHECK_INT(p.answer_r, -EREMOTEIO);
+    CHECK(strstr(p.answer, "its answer cannot be used: it must be") != NULL);
+    CHECK_INT(weft__driver_acp.list(p.process, NULL, NULL, hear_done, &p), 0);
+    KIT_UNTIL(p.loop, p.answers == 3);
+    CHECK(strstr(p.answer, "/sessions must be") != NULL);
     finish(&p);
     PLAY(q, NULL, HELLO, "eof"); /* asked before it is known that it cannot */
     CHECK_INT(weft__driver_acp.remove(q.process, "a", hear_done, &q), 0);

@@ -199,6 +199,51 @@ TEST(anything_behind_the_stop_is_read_with_the_past) {
     engine_end(&w);
 }
 
+static void session_removed(void *ctx, int r, const weft_session *session, const char *error) {
+    task_outcome *t = ctx;
+    (void) session, (void) error;
+    t->times++;
+    t->r = r;
+}
+
+static void copy_document(engine_world *w, const char *key, char ret[4096]) {
+    store_outcome done = {0};
+    CHECK_INT(world_read(&w->store, &(weft_query){.documents = true, .stream = key}, &done), 0);
+    CHECK(strchr(done.text, ':') && !strstr(done.text, " \n"));
+    snprintf(ret, 4096, "%s", strchr(done.text, ':') ? strchr(done.text, ':') + 1 : "");
+}
+
+/* Its document goes with the event, those of its tasks with the next save: a daemon that is killed in between leaves them.
+ */
+TEST(killed_right_behind_a_deletion) {
+    engine_world w;
+    char task[4096], hub[4096];
+    task_outcome gone = {0};
+    store_outcome put = {0};
+    have_a_past(&w, NULL);
+    stop_engine(&w);
+    CHECK_INT(world_start(&w), 0);
+    await_past(&w);
+    copy_document(&w, "task/task-0003", task);
+    copy_document(&w, "hub", hub);
+    CHECK_INT(weft__session_remove(w.engine, "session-0003", "ann", session_removed, &gone), 0);
+    CHECK(engine_wait(&w, &gone.times, 1));
+    CHECK_INT(gone.r, 0);
+    CHECK(!weft__task_find(w.engine, "task-0003"));
+    engine_crash(&w);
+    /* As if that save had not come. */
+    weft_document before[] = {{"task/task-0003", {task, strlen(task)}}, {"hub", {hub, strlen(hub)}}};
+    REQUIRE(weft__store_append(w.store.store, &(weft_append){.documents = before, .document_count = 2}, world_appended,
+                               &put) == 0);
+    CHECK(world_wait(&w.store, &put.times, 1));
+    engine_crash(&w);
+    CHECK_INT(world_start(&w), 0);
+    CHECK(!weft__session_find(w.engine, "session-0003"));
+    CHECK(!weft__task_find(w.engine, "task-0003"));
+    check_lists(&w, MANY - 1);
+    engine_end(&w);
+}
+
 /* What would need the past at once keeps the next start from leaving it for later. */
 TEST(a_stop_that_leaves_something_to_decide) {
     static const char options[] = "[{\"id\":\"y\",\"name\":\"Yes\",\"kind\":\"allow_once\"}]";
@@ -330,6 +375,7 @@ TEST_MAIN(
     CASE(ready_before_the_past_is_read)
     CASE(ended_while_the_past_is_read)
     CASE(anything_behind_the_stop_is_read_with_the_past)
+    CASE(killed_right_behind_a_deletion)
     CASE(a_stop_that_leaves_something_to_decide)
     CASE(a_past_that_cannot_be_read)
     CASE(memory_is_short_while_the_past_is_read)

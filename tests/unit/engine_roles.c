@@ -138,6 +138,46 @@ TEST(guests_have_a_limit) {
     engine_end(&w);
 }
 
+/* How somebody connected is spoken to, played. */
+static weft_driver as_planner;
+static const weft_driver *const with_planner[] = {&play_driver, &as_planner, NULL};
+
+/* Who had registered before a start is waited for, for a while: the default agent is somebody else. */
+TEST(guests_come_back) {
+    static const weft_task_spec planner_task = {.prompt = "x", .role = "planner", .retries = 3};
+    for (int back = 0; back < 2; back++) {
+        engine_world w;
+        task_outcome t, other;
+        weft_guest *guest;
+        test_row(back ? "they do" : "they do not");
+        as_planner = play_driver;
+        as_planner.name = "planner";
+        engine_open(&w, &weft__sqlite);
+        w.opts.agents = &role_agents;
+        w.opts.drivers = with_planner;
+        w.opts.requeue = true;
+        CHECK_INT(world_start(&w), 0);
+        CHECK_INT(weft__role_join(w.engine, &(weft_guest_spec){.role = "planner"}, &guest), 0);
+        CHECK_INT(submit_spec(&w, &planner_task, &t), 0);
+        CHECK_STR(runs_on(&w, &t), "planner@1");
+        w.opts.limits.guests_ms = back ? 600000 : 100;
+        engine_restart(&w);
+        CHECK_INT(submit_spec(&w, &executor_task, &other), 0); /* the other role is configured */
+        ENGINE_UNTIL(&w, play_of(other.id) != NULL);
+        if (back) {
+            CHECK_INT(state_of(&w, t.id), WEFT_TASK_QUEUED);
+            CHECK_INT(weft__role_join(w.engine, &(weft_guest_spec){.role = "planner"}, &guest), 0);
+            ENGINE_UNTIL(&w, weft__task_find(w.engine, t.id)->attempt == 2);
+            CHECK_STR(runs_on(&w, &t), "planner@1");
+        } else {
+            ENGINE_UNTIL(&w, play_of(t.id) != NULL);
+            CHECK_STR(runs_on(&w, &t), "one");
+        }
+        engine_end(&w);
+    }
+    test_row(NULL);
+}
+
 /* ---- memory ---- */
 
 static test_memory memory;
@@ -182,4 +222,4 @@ TEST(every_allocation_fails_once) {
 }
 
 TEST_MAIN(CASE(least_busy_holder) CASE(another_holder_after_a_failure) CASE(after_a_restart) CASE(what_is_refused)
-              CASE(guests_have_a_limit) CASE(every_allocation_fails_once))
+              CASE(guests_have_a_limit) CASE(guests_come_back) CASE(every_allocation_fails_once))

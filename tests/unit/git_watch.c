@@ -28,7 +28,7 @@ static void on_file(void *ctx, const weft_change *change) {
 static void watch_with(scene *s, const char *folder, const weft_alloc *alloc) {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s", at(&s->w, folder));
-    weft__loop_hold(s->w.loop); /* a watcher alone does not keep a loop */
+    weft_loop_hold(s->w.loop); /* a watcher alone does not keep a loop */
     weft_git_watch_opts opts = {.loop = s->w.loop,
                                 .alloc = alloc,
                                 .folder = path,
@@ -45,7 +45,7 @@ static void watch_with(scene *s, const char *folder, const weft_alloc *alloc) {
 
 static void end_watch(scene *s) {
     s->watch = weft__git_watch_free(s->watch);
-    weft__loop_release(s->w.loop);
+    weft_loop_release(s->w.loop);
 }
 
 static void begin(scene *s) {
@@ -181,7 +181,7 @@ TEST(rests_between_hints) {
 TEST(memory_fails) {
     scene s;
     begin(&s);
-    weft__loop_hold(s.w.loop);
+    weft_loop_hold(s.w.loop);
     for (long n = 1;; n++) {
         test_memory memory;
         test_memory_init(&memory, n);

@@ -364,7 +364,7 @@ static uint64_t bytes_of_calls(const char *url, const weft_framing *framing, boo
     weft_service *own = NULL; /* its counters are the client's */
     CHECK(weft_service_new(NULL, &own) >= 0);
     weft_connect_opts opts = {.service = own, .gzip = gzip, .framing = framing};
-    CHECK(weft_connect_on(loop, weft_server_url(server, 0), &opts, &client) >= 0);
+    CHECK(weft_connect_on(loop, weft_server_url(server, 0), &opts, &client, NULL) >= 0);
     for (int i = 0; i < 3; i++) {
         weft_call_opts call = {.on_answer = on_counted, .ctx = &count};
         CHECK(weft_call_start(client, "echo", WEFT_OBJ({"text", weft_str(text)}), &call, NULL) >= 0);

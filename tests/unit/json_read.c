@@ -222,7 +222,7 @@ TEST(strings) {
         const weft_json *root = weft_doc_root(doc);
         weft_bytes text = {0};
         CHECK_STR(weft_str_of(root, NULL), rows[i].decoded);
-        CHECK_INT(weft_text(root, &text), 0);
+        CHECK_INT(weft_bytes_of(root, &text), 0);
         CHECK_TEXT(text.data, text.len, rows[i].decoded);
         CHECK(weft__raw_is((weft_bytes){root->text, root->len}, rows[i].decoded, strlen(rows[i].decoded)));
         weft_doc_free(doc);
@@ -231,7 +231,7 @@ TEST(strings) {
     weft_doc *doc = parse("\"a\\u0000b\"");
     weft_bytes text = {0};
     CHECK_STR(weft_str_of(weft_doc_root(doc), "fallback"), "fallback");
-    CHECK_INT(weft_text(weft_doc_root(doc), &text), 0);
+    CHECK_INT(weft_bytes_of(weft_doc_root(doc), &text), 0);
     CHECK(text.len == 3 && memcmp(text.data, "a\0b", 3) == 0);
     weft_doc_free(doc);
 }
@@ -273,10 +273,10 @@ TEST(strings_without_document) {
     weft_bytes text = {0};
     plain.doc = escaped.doc = NULL;
     CHECK_STR(weft_str_of(&plain, "fallback"), "fallback");
-    CHECK_INT(weft_text(&plain, &text), 0);
+    CHECK_INT(weft_bytes_of(&plain, &text), 0);
     CHECK_TEXT(text.data, text.len, "plain");
     CHECK_STR(weft_str_of(&escaped, "fallback"), "fallback");
-    CHECK_INT(weft_text(&escaped, &text), -ENOMEM);
+    CHECK_INT(weft_bytes_of(&escaped, &text), -ENOMEM);
     weft_doc_free(doc);
 }
 
@@ -307,8 +307,8 @@ TEST(fallbacks) {
     CHECK(weft_get_bool(root, "n", true));
     CHECK(!weft_get_bool(root, "i", false));
     weft_json i = weft_get(root, "i");
-    CHECK_INT(weft_text(&i, &text), -EINVAL);
-    CHECK_INT(weft_text(&(weft_json){0}, &text), -EINVAL);
+    CHECK_INT(weft_bytes_of(&i, &text), -EINVAL);
+    CHECK_INT(weft_bytes_of(&(weft_json){0}, &text), -EINVAL);
     weft_doc_free(doc);
 }
 
@@ -389,7 +389,7 @@ static int read_with(const weft_alloc *alloc) {
         return r;
     weft_json a = weft_get(weft_doc_root(doc), "a");
     weft_bytes text;
-    r = weft_text(&a, &text);
+    r = weft_bytes_of(&a, &text);
     if (r >= 0)
         CHECK_TEXT(text.data, text.len, "A");
     else

@@ -64,6 +64,39 @@ static void check_rows(const struct row *rows, size_t count) {
 }
 #define CHECK_ROWS(rows) check_rows(rows, sizeof rows / sizeof rows[0])
 
+/* They are read one after the other, without looking at what else an item could be. */
+TEST(numbers_behind_numbers) {
+    static const struct row rows[] = {
+        {"[1,2,-3,4.5,6e7,-0.8E-9,0]", true},
+        {"[0,0,-0,10]", true},
+        {"[1,2 ,3, 4,\n5]", true},
+        {"[1,\"a\",2,null,3,true,4,[5,6],7,{},8]", true},
+        {"[[1,2],[3,4],[-5]]", true},
+        {"{\"a\":[1,2],\"b\":3,\"c\":4}", true},
+        {"[1,2", false},
+        {"[1,2}", false},
+        {"[1,2,", false},
+        {"[1,2,]", false},
+        {"[1,-]", false},
+        {"[1,--2]", false},
+        {"[1,2,01]", false},
+        {"[1,2,-01]", false},
+        {"[1,2,3.]", false},
+        {"[1,2,3.e1]", false},
+        {"[1,2,3e]", false},
+        {"[1,2,+3]", false},
+        {"[1,2,.3]", false},
+        {"[1,2,3a]", false},
+        {"[1,2\"a\"]", false},
+        {"[1,2[3]]", false},
+        {"[1,2:3]", false},
+        {"{\"a\":1,2}", false},
+        {"{\"a\":1,2,3}", false},
+        {"1,2", false},
+    };
+    CHECK_ROWS(rows);
+}
+
 TEST(structure) {
     static const struct row rows[] = {
         {"{}", true},
@@ -547,6 +580,6 @@ TEST(hostile_sizes) {
     free(text);
 }
 
-TEST_MAIN(CASE(structure) CASE(numbers) CASE(strings) CASE(utf8) CASE(utf8_pairs) CASE(depth) CASE(truncated)
-              CASE(one_byte_changed) CASE(every_place_in_a_vector) CASE(long_strings) CASE(string) CASE(params)
-                  CASE(params_depth) CASE(params_agree_with_value) CASE(hostile_sizes))
+TEST_MAIN(CASE(structure) CASE(numbers_behind_numbers) CASE(numbers) CASE(strings) CASE(utf8) CASE(utf8_pairs) CASE(depth)
+              CASE(truncated) CASE(one_byte_changed) CASE(every_place_in_a_vector) CASE(long_strings) CASE(string)
+                  CASE(params) CASE(params_depth) CASE(params_agree_with_value) CASE(hostile_sizes))

@@ -63,7 +63,7 @@ static void read_all(const weft_json *value) {
     weft_int_of(value, 0);
     weft_num_of(value, 0);
     weft_str_of(value, NULL);
-    weft_text(value, &text);
+    weft_bytes_of(value, &text);
     for (weft_iter it = weft_iterate(value); weft_next(&it);)
         read_all(&it.value);
 }

@@ -235,6 +235,147 @@ TEST(the_oldest_session_makes_room) {
     world_free(w);
 }
 
+/* ---- codes ---- */
+
+static int show_code(world *w, const char *method, const char *code, const char *headers) {
+    const char *body;
+    return world_http(w, 0, &body, "%s /login?code=%s HTTP/1.1\r\n" HOST "%s\r\n", method, code, headers);
+}
+
+TEST(a_code_logs_in_once) {
+    char code[WEFT_LOGIN_CODE], cookie[160];
+    world *w = login_world(&(weft_login_opts){.home = "/home"});
+    CHECK_INT(weft_server_login_code(w->server, "bob", 60000, code), 0);
+    CHECK_INT((int) strlen(code), 32);
+    CHECK_INT(show_code(w, "GET", code, ""), 200);
+    HAS(w, "; HttpOnly; SameSite=Strict; Path=/; Max-Age=604800\r\n");
+    HAS(w, "content=\"0;url=/home\"");
+    const char *set = strstr(w->text, "Set-Cookie: "), *end = set ? strchr(set, ';') : NULL;
+    snprintf(cookie, sizeof cookie, "Cookie: %.*s\r\n", end ? (int) (end - set - 12) : 0, end ? set + 12 : "");
+    CHECK_INT(who(w, cookie, OWN), 200);
+    HAS(w, "bob");
+    CHECK_INT(show_code(w, "GET", code, ""), 401);
+    HAS(w, "used or is too old");
+    CHECK(strstr(w->text, "Set-Cookie") == NULL);
+    CHECK_INT(show_code(w, "GET", code, cookie), 303); /* the user goes back, and is logged in */
+    world_free(w);
+}
+
+TEST(codes_that_do_not_count) {
+    char code[WEFT_LOGIN_CODE], later[WEFT_LOGIN_CODE];
+    world *w = login_world(NULL);
+    CHECK_INT(weft_server_login_code(w->server, "nobody", 60000, code), -ENOENT);
+    CHECK_INT(weft_server_login_code(w->server, "bob", 0, code), 0);
+    CHECK_INT(show_code(w, "GET", code, ""), 401); /* too old */
+    CHECK_INT(show_code(w, "GET", "", ""), 200);   /* none: the form */
+    HAS(w, "<form");
+    CHECK_INT(show_code(w, "GET", "00000000000000000000000000000000", ""), 401);
+    CHECK_INT(weft_server_login_code(w->server, "bob", 60000, code), 0);
+    CHECK_INT(weft_server_tokens(w->server, (weft_token[]){tokens[0], {0}}), 0);
+    CHECK_INT(show_code(w, "GET", code, ""), 401); /* its token has gone */
+    for (int i = 0; i < 17; i++)
+        CHECK_INT(weft_server_login_code(w->server, "ann <b>", 60000 + i, i ? later : code), 0);
+    CHECK_INT(show_code(w, "GET", code, ""), 401); /* the oldest made room */
+    CHECK_INT(show_code(w, "GET", later, ""), 200);
+    world_free(w);
+}
+
+/* A link is looked at by others than the user: none of them uses it up. */
+TEST(only_a_page_that_is_opened_uses_a_code) {
+    static const char *const headers[] = {"Sec-Purpose: prefetch\r\n", "Sec-Fetch-Dest: image\r\n",
+                                          "Sec-Fetch-Dest: iframe\r\n"};
+    char code[WEFT_LOGIN_CODE];
+    world *w = login_world(NULL);
+    CHECK_INT(weft_server_login_code(w->server, "bob", 60000, code), 0);
+    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
+        CHECK_INT(show_code(w, "GET", code, headers[i]), 200);
+        CHECK(strstr(w->text, "Set-Cookie") == NULL);
+    }
+    CHECK_INT(show_code(w, "GET", code, "Sec-Fetch-Dest: document\r\nSec-Fetch-Site: cross-site\r\n"), 200);
+    HAS(w, "Set-Cookie");
+    world_free(w);
+}
+
+TEST(guessed_codes_are_braked) {
+    char code[WEFT_LOGIN_CODE];
+    int status = 0;
+    world *w = login_world(NULL);
+    CHECK_INT(weft_server_login_code(w->server, "bob", 60000, code), 0);
+    for (int i = 0; i < 30 && status != 429; i++)
+        status = show_code(w, "GET", "ffffffffffffffffffffffffffffffff", "");
+    CHECK_INT(status, 429);
+    CHECK_INT(show_code(w, "GET", code, ""), 200); /* a right one never is */
+    world_free(w);
+}
+
+TEST(a_page_can_ask_whether_it_is_logged_in) {
+    char cookie[120];
+    const char *body;
+    world *w = login_world(NULL);
+    CHECK_INT(world_http(w, 0, &body, "GET /login/state HTTP/1.1\r\n" HOST "\r\n"), 200);
+    CHECK_STR(body, "{\"authenticated\":false}");
+    log_in(w, "token=other", cookie);
+    CHECK_INT(world_http(w, 0, &body, "GET /login/state HTTP/1.1\r\n" HOST "%s\r\n", cookie), 200);
+    CHECK_STR(body, "{\"authenticated\":true,\"name\":\"bob\",\"scopes\":\"read\"}");
+    world_free(w);
+}
+
+/* ---- over a restart ---- */
+
+static char kept[4096];
+
+static void keep_text(void *ctx, const char *text) {
+    (void) ctx;
+    snprintf(kept, sizeof kept, "%s", text);
+}
+
+/* The cookie's name has the port in it, and the second server has another. */
+static void rename_cookie(const world *w, const char *cookie, char ret[160]) {
+    const char *value = strstr(cookie, "weft_session_");
+    value = value ? strchr(value, '=') : NULL;
+    snprintf(ret, 160, "Cookie: weft_session_%d=%.64s\r\n", world_port(w, 0), value ? value + 1 : "");
+}
+
+TEST(sessions_outlive_the_server) {
+    char bob[120], ann[120], gone[120], again[160], text[8192];
+    const weft_login_opts keeping = {.on_keep = keep_text};
+    world *w = login_world(&keeping);
+    log_in(w, "token=other", bob);
+    log_in(w, "token=s3cret", ann);
+    log_in(w, "token=s3cret", gone);
+    CHECK(strstr(kept, "s3cret") == NULL && strstr(kept, strchr(strstr(bob, "weft_session_"), '=') + 1) == NULL);
+    const char *body;
+    CHECK_INT(world_http(w, 0, &body, "POST /logout HTTP/1.1\r\n" HOST OWN "%s\r\n", gone), 303);
+    world_free(w);
+    snprintf(text, sizeof text, "nonsense\n%.63s\n%s0 0 0\n", kept, kept);
+    w = login_world(&(weft_login_opts){.on_keep = keep_text, .kept = text});
+    rename_cookie(w, bob, again);
+    CHECK_INT(who(w, again, OWN), 200);
+    HAS(w, "bob");
+    rename_cookie(w, gone, again);
+    CHECK_INT(who(w, again, OWN), 401);
+    CHECK_INT(weft_server_tokens(w->server, (weft_token[]){tokens[0], {0}}), 0);
+    rename_cookie(w, bob, again);
+    CHECK_INT(who(w, again, OWN), 401);
+    rename_cookie(w, ann, again);
+    CHECK_INT(who(w, again, OWN), 200);
+    world_free(w);
+}
+
+/* A clock that was wrong makes no session longer, and one that has ended stays so. */
+TEST(kept_sessions_end) {
+    char cookie[120], again[160], text[4096];
+    world *w = login_world(&(weft_login_opts){.on_keep = keep_text});
+    log_in(w, "token=other", cookie);
+    world_free(w);
+    char *until = strrchr(kept, ' ');
+    snprintf(text, sizeof text, "%.*s 1000\n", until ? (int) (until - kept) : 0, kept);
+    w = login_world(&(weft_login_opts){.kept = text});
+    rename_cookie(w, cookie, again);
+    CHECK_INT(who(w, again, OWN), 401);
+    world_free(w);
+}
+
 /* clang-format off */
 TEST_MAIN(
     CASE(the_form)
@@ -247,4 +388,11 @@ TEST_MAIN(
     CASE(a_session_ends_with_its_token)
     CASE(a_session_ends_by_itself)
     CASE(the_oldest_session_makes_room)
+    CASE(a_code_logs_in_once)
+    CASE(codes_that_do_not_count)
+    CASE(only_a_page_that_is_opened_uses_a_code)
+    CASE(guessed_codes_are_braked)
+    CASE(a_page_can_ask_whether_it_is_logged_in)
+    CASE(sessions_outlive_the_server)
+    CASE(kept_sessions_end)
 )

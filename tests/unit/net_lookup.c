@@ -84,7 +84,7 @@ TEST(it_answers_just_in_time) {
 TEST(a_client_does_not_wait_for_it) {
     weft_peer *peer = NULL;
     expect_leak(true);
-    CHECK_INT(weft_connect_with("tcp://slow.example:1", &(weft_connect_opts){.timeout_ms = 20}, &peer), -ETIMEDOUT);
+    CHECK_INT(weft_connect_with("tcp://slow.example:1", &(weft_connect_opts){.timeout_ms = 20}, &peer, NULL), -ETIMEDOUT);
     CHECK(!peer);
     sem_post(&may_answer);
     sem_wait(&answered);

@@ -56,10 +56,10 @@ TEST(timers_fire_once_and_not_early) {
             break;
         }
     }
-    weft__loop_hold(loop); /* timers alone do not keep it running */
+    weft_loop_hold(loop); /* timers alone do not keep it running */
     while (fired < wanted)
         weft_loop_once(loop, true);
-    weft__loop_release(loop);
+    weft_loop_release(loop);
     CHECK_INT(fired, wanted);
     CHECK_INT(disorder, 0);
     for (int i = 0; i < MANY; i++) {
@@ -89,10 +89,10 @@ TEST(timers_change_timers) {
     victim = &two.timer;
     weft__timer_set(loop, &one.timer, weft_loop_now(loop));
     weft__timer_set(loop, &two.timer, weft_loop_now(loop) + 1);
-    weft__loop_hold(loop);
+    weft_loop_hold(loop);
     while (one.fired < 3)
         weft_loop_once(loop, true);
-    weft__loop_release(loop);
+    weft_loop_release(loop);
     CHECK_INT(two.fired, 0);
     weft_loop_free(loop);
 }
@@ -174,25 +174,25 @@ TEST(virtual_time_stands_still_until_it_is_moved) {
     weft_loop *loop;
     alarm_case soon = {0}, late = {0};
     CHECK_INT(weft_loop_new(NULL, &loop), 0);
-    weft__loop_set_now(loop, 1000);
+    weft_loop_set_now(loop, 1000);
     soon.loop = late.loop = loop;
     weft__timer_init(&soon.timer, on_due);
     weft__timer_init(&late.timer, on_due);
-    CHECK_INT(weft__loop_deadline(loop), INT64_MAX);
+    CHECK_INT(weft_loop_deadline(loop), INT64_MAX);
     weft__timer_set(loop, &late.timer, 1000 + 3600 * 1000);
     weft__timer_set(loop, &soon.timer, 1500);
     weft_loop_once(loop, true);
     CHECK_INT(weft_loop_now(loop), 1000);
     CHECK_INT(weft__loop_fresh_now(loop), 1000);
-    CHECK_INT(weft__loop_deadline(loop), 1500);
-    weft__loop_set_now(loop, 1499);
+    CHECK_INT(weft_loop_deadline(loop), 1500);
+    weft_loop_set_now(loop, 1499);
     weft_loop_once(loop, true);
     CHECK_INT(soon.fired, 0);
-    weft__loop_set_now(loop, weft__loop_deadline(loop));
+    weft_loop_set_now(loop, weft_loop_deadline(loop));
     weft_loop_once(loop, true);
     CHECK_INT(soon.fired, 1);
     CHECK_INT(late.fired, 0);
-    weft__loop_set_now(loop, weft__loop_deadline(loop));
+    weft_loop_set_now(loop, weft_loop_deadline(loop));
     weft_loop_once(loop, true);
     CHECK_INT(late.fired, 1);
     CHECK_INT(weft_loop_now(loop), 1000 + 3600 * 1000);
@@ -210,10 +210,10 @@ TEST(turns_are_counted) {
     CHECK_INT(weft__loop_measure(loop), -ENOMEM);
     CHECK_INT(weft__loop_measure(loop), 0);
     CHECK_INT(weft__loop_measure(loop), 0);
-    weft__loop_hold(loop);
+    weft_loop_hold(loop);
     for (int i = 0; i < 3; i++)
         weft_loop_once(loop, false);
-    weft__loop_release(loop);
+    weft_loop_release(loop);
     CHECK_INT(weft__loop_delays(loop)->count, 3);
     weft_loop_free(loop);
     CHECK_INT(memory.live, 0);

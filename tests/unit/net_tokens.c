@@ -51,6 +51,31 @@ TEST(tokens_are_replaced) {
     world_free(w);
 }
 
+TEST(an_endpoint_is_closed_again) {
+    const char *body;
+    char url[64], ws[64];
+    world *w = token_world(both);
+    snprintf(url, sizeof url, "%s", weft_server_url(w->server, 0));
+    snprintf(ws, sizeof ws, "%s", weft_server_url(w->server, 1));
+    int port = world_port(w, 0);
+    int fd = world_connect_tcp(w, 0);
+    CHECK_INT(ask(w, "s3cret"), 200); /* the other one has been accepted by now */
+    CHECK_INT(weft_server_unlisten(w->server, "http://127.0.0.1:1/rpc"), -ENOENT);
+    CHECK_INT(weft_server_unlisten(w->server, url), 0);
+    CHECK_INT(weft_server_unlisten(w->server, url), -ENOENT);
+    CHECK_INT(weft_server_unlisten(w->server, ws), -ENOENT); /* on the same socket */
+    CHECK_INT(world_read_all(w, fd), 0);
+    CHECK(strncmp(weft_server_url(w->server, 0), "tcp:", 4) == 0); /* those that are left move up */
+    CHECK(weft_server_url(w->server, 2) == NULL);
+    CHECK_INT(world_http(w, 1, &body, "GET /open HTTP/1.1\r\n" HOST "\r\n"), 406);
+    /* The port is free, and can be served again. */
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/rpc", port);
+    CHECK_INT(weft_server_listen(w->server, url, &(weft_listen_opts){.tokens = only_ann}), 0);
+    CHECK_INT(world_http(w, 2, &body, "GET /rpc HTTP/1.1\r\n" HOST "\r\n"), 401);
+    close(fd);
+    world_free(w);
+}
+
 TEST(an_empty_list_lets_nobody_in) {
     world *w = token_world(nobody);
     CHECK_INT(ask(w, ""), 401);
@@ -206,6 +231,7 @@ TEST(tokens_expire) {
 /* clang-format off */
 TEST_MAIN(
     CASE(tokens_are_replaced)
+    CASE(an_endpoint_is_closed_again)
     CASE(an_empty_list_lets_nobody_in)
     CASE(a_digest_is_as_good)
     CASE(revoking_closes_connections)

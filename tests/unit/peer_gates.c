@@ -178,8 +178,8 @@ static const weft_param text_params[] = {{"text", WEFT_PARAM_str, offsetof(struc
 
 static const weft_method methods[] = {
     {"sum", answer_sum},
-    {"echo", answer_echo, text_params, .flags = WEFT_CHANGES},
-    {"later", answer_later, .flags = WEFT_SOON},
+    {"echo", answer_echo, text_params, .flags = WEFT_ROW_CHANGES},
+    {"later", answer_later, .flags = WEFT_ROW_SOON},
     {"nothing", answer_nothing},
     {"much", answer_much},
     {"secret", answer_echo, .scope = "admin"},

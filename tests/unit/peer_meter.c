@@ -48,7 +48,7 @@ static int answer_much(weft_req *req, const weft_json *params, void *ctx) {
 }
 
 static const weft_method methods[] = {
-    {"echo", answer_echo},       {"later", answer_later}, {"kept", answer_echo, .flags = WEFT_CHANGES},
+    {"echo", answer_echo},       {"later", answer_later}, {"kept", answer_echo, .flags = WEFT_ROW_CHANGES},
     {"refusal", answer_refusal}, {"much", answer_much},   {0},
 };
 

@@ -26,7 +26,7 @@ static int look(weft_req *req, const weft_json *params, void *ctx) {
 
 static const weft_method methods[] = {
     {.name = "look", .handler = look},
-    {.name = "change", .handler = look, .flags = WEFT_CHANGES},
+    {.name = "change", .handler = look, .flags = WEFT_ROW_CHANGES},
     {.name = "scoped", .handler = look, .scope = "admin"},
     {0},
 };

@@ -45,7 +45,7 @@ static int answer_later(weft_req *req, const weft_json *params, void *ctx) {
     return 0;
 }
 
-static const weft_method strict = {"strict", answer_order, order_params, .flags = WEFT_STRICT, .defaults = &usual};
+static const weft_method strict = {"strict", answer_order, order_params, .flags = WEFT_ROW_STRICT, .defaults = &usual};
 static const weft_method lenient = {"lenient", answer_order, order_params};
 
 static int answer_routed(weft_req *req, const weft_json *params, void *ctx) {

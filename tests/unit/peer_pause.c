@@ -118,7 +118,7 @@ TEST(what_waits_to_be_stored_is_limited_for_each_peer) {
     weft_peer *greedy = NULL, *other = NULL;
     shelf self = {0};
     static char message[STORED_MESSAGE];
-    weft_method methods[] = {{"store", store, .ctx = &self, .flags = WEFT_CHANGES | WEFT_SOON}, {0}};
+    weft_method methods[] = {{"store", store, .ctx = &self, .flags = WEFT_ROW_CHANGES | WEFT_ROW_SOON}, {0}};
     CHECK_INT(weft_service_new(&(weft_service_opts){.methods = methods}, &service), 0);
     CHECK_INT(weft_peer_new(service, &(weft_peer_opts){.framing = &weft_ndjson}, &greedy), 0);
     CHECK_INT(weft_peer_new(service, &(weft_peer_opts){.framing = &weft_ndjson}, &other), 0);
@@ -157,7 +157,7 @@ TEST(what_waits_is_taken_at_the_end) {
     weft_peer *peer = NULL;
     shelf self = {0};
     static char message[STORED_MESSAGE];
-    weft_method methods[] = {{"store", store, .ctx = &self, .flags = WEFT_CHANGES | WEFT_SOON}, {0}};
+    weft_method methods[] = {{"store", store, .ctx = &self, .flags = WEFT_ROW_CHANGES | WEFT_ROW_SOON}, {0}};
     CHECK_INT(weft_service_new(&(weft_service_opts){.methods = methods}, &service), 0);
     CHECK_INT(weft_peer_new(service, &(weft_peer_opts){.framing = &weft_ndjson}, &peer), 0);
     REQUIRE(peer);

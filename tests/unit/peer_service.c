@@ -105,7 +105,7 @@ static int refuse(weft_req *req, const weft_json *params, void *ctx) {
 
 /* A kept error is read again when the retry comes; each length puts its last string somewhere else in its memory. */
 TEST(kept_errors) {
-    static const weft_method methods[] = {{"refuse", refuse, .flags = WEFT_CHANGES}, {0}};
+    static const weft_method methods[] = {{"refuse", refuse, .flags = WEFT_ROW_CHANGES}, {0}};
     weft_service *service;
     weft_peer *peer;
     REQUIRE(weft_service_new(&(weft_service_opts){.methods = methods}, &service) == 0);
@@ -233,7 +233,7 @@ static const weft_error_row point_errors[] = {{-32001, "no such point", "pointNo
 static const weft_method described[] = {
     {"point.move", count, point_params, "moves \\ a point", .result = "{\"type\":\"integer\"}", .errors = point_errors},
     {"any", count},
-    {"secret", count, .flags = WEFT_HIDDEN},
+    {"secret", count, .flags = WEFT_ROW_HIDDEN},
     {0},
 };
 

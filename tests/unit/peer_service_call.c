@@ -72,9 +72,9 @@ static const weft_param text_params[] = {{"text", WEFT_PARAM_str, offsetof(struc
 
 static const weft_method methods[] = {
     {"echo", answer_echo},
-    {"text", answer_echo, text_params, .flags = WEFT_STRICT},
+    {"text", answer_echo, text_params, .flags = WEFT_ROW_STRICT},
     {"secret", answer_echo, .scope = "admin"},
-    {"later", answer_later, .flags = WEFT_SOON | WEFT_CHANGES},
+    {"later", answer_later, .flags = WEFT_ROW_SOON | WEFT_ROW_CHANGES},
     {"close", answer_close},
     {"notify", answer_notify},
     {"unref", answer_unref},

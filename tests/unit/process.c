@@ -467,13 +467,14 @@ TEST(others_are_not_ended_with_it) {
     scene quiet;
     REQUIRE(BEGIN(&quiet, 20000, "family", "linger"));
     expect(&quiet, "family\n");
-    int before = kit_marked(quiet.mark);
+    int family = 1 + 6; /* itself, and what stays of those that it forks */
+    CHECK_INT(kit_wait_marked(quiet.mark, family, PATIENCE_MS), family);
     scene s;
     char mark[64];
     snprintf(mark, sizeof mark, "%s", quiet.mark);
     REQUIRE(BEGIN(&s, 20000, "family", "killboth", "linger"));
     KIT_UNTIL(s.loop, s.ends);
-    CHECK_INT(kit_marked(mark), before);
+    CHECK_INT(kit_wait_marked(mark, family, PATIENCE_MS), family);
     quiet.mark = mark;
     s.process = weft__process_free(s.process);
     close_fds(&s);
@@ -618,7 +619,7 @@ TEST(nothing_outlives_a_killed_daemon) {
     CHECK_INT(kit_wait_marked(mark, wanted, PATIENCE_MS), wanted);
     kill(host, SIGKILL);
     waitpid(host, NULL, 0);
-    CHECK_INT(kit_wait_gone(mark, 5000), 0);
+    CHECK_INT(kit_wait_gone(mark, PATIENCE_MS), 0);
 }
 
 /* ---- all of it ---- */

@@ -58,7 +58,7 @@ static const weft_error_row own_code[] = {{-32099, "Not authentic", "authenticat
 static const weft_method methods[] = {
     {"echo", answer_echo},
     {"admin", answer_echo, .scope = "admin"},
-    {"work", answer_echo, .scope = "work", .flags = WEFT_CHANGES},
+    {"work", answer_echo, .scope = "work", .flags = WEFT_ROW_CHANGES},
     {"later", answer_later},
     {"own", answer_echo, .errors = own_code},
     {0},
@@ -630,7 +630,7 @@ TEST(a_client_signs) {
         REQUIRE(weft_server_new(loop, &(weft_server_opts){.service = w.service}, &server) >= 0);
         REQUIRE(weft_server_listen(server, urls[i], NULL) >= 0);
         weft_connect_opts opts = {.sign_key = &ci};
-        REQUIRE(weft_connect_on(loop, weft_server_url(server, 0), &opts, &client) >= 0);
+        REQUIRE(weft_connect_on(loop, weft_server_url(server, 0), &opts, &client, NULL) >= 0);
         weft_call_opts first = {.on_answer = on_answer, .ctx = one}, second = {.on_answer = on_answer, .ctx = two},
                        third = {.on_answer = on_answer, .ctx = three};
         REQUIRE(weft_call_start(client, "echo", WEFT_OBJ({"text", weft_str("\xc3\xa9\n")}), &first, NULL) >= 0);

@@ -1,5 +1,7 @@
 /* Opening a journal that is not as it should be: damaged (F5), of another version (F15), somebody else's, in use, restored.
  */
+#include <poll.h>
+#include <sys/wait.h>
 #include <zlib.h>
 
 #include "sqlite_store.h"
@@ -284,6 +286,23 @@ TEST(only_one_at_a_time) {
     world_done(&world);
 }
 
+/* What a daemon that was killed was about to start holds the journal for a moment: it is no program yet. */
+TEST(a_child_holds_it_for_a_moment) {
+    store_world world;
+    world_init(&world, &weft__sqlite);
+    REQUIRE(world_open(&world));
+    pid_t child = fork();
+    if (child == 0) {
+        (void) poll(NULL, 0, 100);
+        _exit(0);
+    }
+    REQUIRE(child > 0);
+    world.store = weft__store_close(world.store);
+    CHECK(world_open(&world));
+    CHECK(waitpid(child, NULL, 0) == child);
+    world_done(&world);
+}
+
 /* Run SQL on the closed database. */
 static void edit(const store_world *world, const char *sql) {
     sqlite3 *db = NULL;
@@ -466,6 +485,7 @@ TEST(the_log_has_room) {
 
 TEST_MAIN(CASE(damage_to_the_database) CASE(damage_to_the_database_found_when_read) CASE(damage_to_the_log)
               CASE(damage_to_the_mark) CASE(refusing_changes_nothing) CASE(what_was_acknowledged_is_missed)
-                  CASE(files_are_private) CASE(only_one_at_a_time) CASE(a_newer_version_is_refused)
-                      CASE(an_older_version_is_migrated) CASE(every_version_is_reached_from_nothing)
-                          CASE(what_is_not_ours_is_left_alone) CASE(the_log_is_copied_back) CASE(the_log_has_room))
+                  CASE(files_are_private) CASE(only_one_at_a_time) CASE(a_child_holds_it_for_a_moment)
+                      CASE(a_newer_version_is_refused) CASE(an_older_version_is_migrated)
+                          CASE(every_version_is_reached_from_nothing) CASE(what_is_not_ours_is_left_alone)
+                              CASE(the_log_is_copied_back) CASE(the_log_has_room))

@@ -117,7 +117,7 @@ static void on_other(weft_peer *peer, const char *method, const weft_json *param
 
 static void turn(script *s) {
     s->now += s->turn_ms ? s->turn_ms : TURN_MS;
-    weft__loop_set_now(s->loop, s->now);
+    weft_loop_set_now(s->loop, s->now);
     weft_loop_once(s->loop, false);
 }
 
@@ -142,7 +142,7 @@ static int script_open(script *s, bool reconnect) {
     if (r >= 0)
         r = weft_server_listen(s->server, "mem:hub", NULL);
     if (r >= 0)
-        r = weft_connect_on(s->loop, "mem:hub", &opts, &s->peer);
+        r = weft_connect_on(s->loop, "mem:hub", &opts, &s->peer, NULL);
     return r;
 }
 
@@ -150,7 +150,7 @@ static script *script_new(bool reconnect) {
     script *s = calloc(1, sizeof *s);
     s->now = 1000;
     CHECK_INT(weft_loop_new(NULL, &s->loop), 0);
-    weft__loop_set_now(s->loop, s->now);
+    weft_loop_set_now(s->loop, s->now);
     CHECK_INT(weft_service_new(&(weft_service_opts){.methods = script_methods, .ctx = s}, &s->service), 0);
     CHECK_INT(script_open(s, reconnect), 0);
     snprintf(s->folder, sizeof s->folder, "/tmp/weft-test-XXXXXX");
@@ -761,7 +761,7 @@ static int run_journal(journal_world *w, const weft_alloc *alloc) {
     int r = weft_loop_new(alloc, &s->loop);
     if (r < 0)
         return r;
-    weft__loop_set_now(s->loop, s->now);
+    weft_loop_set_now(s->loop, s->now);
     CHECK_INT(weft_service_new(&(weft_service_opts){.methods = journal_methods, .ctx = w}, &s->service), 0);
     r = script_open(s, true);
     weft_sub_opts opts = {.on_value = on_journal_value, .on_state = on_journal_news, .ctx = w};

@@ -33,6 +33,10 @@ TEST(fills) {
         {"a } b }} {c}", 0, "a } b }} {c}"},
         {"{{}}x{{ }}", 0, "x"},
         {"{{{payload.size}}}", 0, "}"},
+        {"{{payload.path}} {{nope}} {{payload.nope}} {{path}}", WEFT_TEMPLATE_AIWG,
+         "src/a b&c?.ts {{nope}} {{payload.nope}} {{path}}"},
+        {"{{payload.none}} {{ type }} {{type}}", WEFT_TEMPLATE_AIWG, "null {{ type }} file.modify"},
+        {"{{payload.hole}} {{", WEFT_TEMPLATE_AIWG, "{{payload.size}} {{"},
         {"http://h/{{payload.path}}?q={{payload.uni}}", WEFT_TEMPLATE_URL, "http://h/src/a%20b%26c%3F.ts?q=%C3%BC"},
     };
     weft_doc *doc;

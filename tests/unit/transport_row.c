@@ -70,13 +70,12 @@ TEST(is_known_by_its_row) {
 /* Loops that were not told of it refuse it, as a client and as a server. */
 TEST(is_unknown_elsewhere) {
     static const link_kind kind = {.name = "mem", .listen = "mem:links"};
-    char trouble[256] = "";
+    weft_trouble trouble = {""};
     link_scene s;
     weft_peer *peer = NULL;
-    weft_connect_opts opts = {.ret_trouble = trouble, .trouble_size = sizeof trouble};
     link_begin(&s, &kind);
-    CHECK_INT(weft_connect_on(s.loop, "abstract:weft-links", &opts, &peer), -EINVAL);
-    CHECK(strstr(trouble, "begins with"));
+    CHECK_INT(weft_connect_on(s.loop, "abstract:weft-links", NULL, &peer, &trouble), -EINVAL);
+    CHECK(strstr(trouble.text, "begins with"));
     CHECK_INT(weft_server_listen(s.server, "abstract:weft-links", NULL), -EINVAL);
     link_end(&s);
 }

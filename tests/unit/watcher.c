@@ -99,7 +99,7 @@ static void drop(const scene *s, const char *path) {
 static void begin(scene *s) {
     *s = (scene){0};
     CHECK_INT(weft_loop_new(NULL, &s->loop), 0);
-    weft__loop_hold(s->loop); /* a watcher alone does not keep a loop */
+    weft_loop_hold(s->loop); /* a watcher alone does not keep a loop */
     snprintf(s->folder, sizeof s->folder, "/tmp/weft-watch-XXXXXX");
     CHECK(mkdtemp(s->folder) != NULL);
 }
@@ -136,7 +136,7 @@ static int open_files(void) {
 
 static void end(scene *s) {
     s->watcher = weft__watcher_free(s->watcher);
-    weft__loop_release(s->loop);
+    weft_loop_release(s->loop);
     weft_loop_free(s->loop);
     drop(s, "");
 }

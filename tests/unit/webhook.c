@@ -63,9 +63,14 @@ static int hook(scene *s, const char *path, outcome *o) {
     char url[512];
     *o = (outcome){0};
     snprintf(url, sizeof url, "%s%s", s->base, path);
-    int r = weft__webhook_send(s->hooks, url, (weft_bytes){body, sizeof body - 1}, on_sent, o);
+    weft_webhook what = {.url = url, .type = "application/json", .body = {body, sizeof body - 1}};
+    int r = weft__webhook_send(s->hooks, &what, on_sent, o);
     CHECK_INT(o->times, 0); /* never inside the call */
     return r;
+}
+
+static int send_to(scene *s, const char *url, outcome *o) {
+    return weft__webhook_send(s->hooks, &(weft_webhook){.url = url, .type = "text/plain"}, on_sent, o);
 }
 
 TEST(arrives) {
@@ -189,14 +194,17 @@ TEST(refuses) {
     outcome o = {0};
     char *large = calloc(1, WEFT_WEBHOOK_BODY + 1);
     begin(&s);
-    CHECK_INT(weft__webhook_send(s.hooks, "tcp://127.0.0.1:1", (weft_bytes){"", 0}, on_sent, &o), -EINVAL);
-    CHECK_INT(weft__webhook_send(s.hooks, "nonsense", (weft_bytes){"", 0}, on_sent, &o), -EINVAL);
-    CHECK_INT(weft__webhook_send(s.hooks, "http://h/a b", (weft_bytes){"", 0}, on_sent, &o), -EINVAL);
-    CHECK_INT(weft__webhook_send(s.hooks, "http://h/\r\nX: y", (weft_bytes){"", 0}, on_sent, &o), -EINVAL);
-    CHECK_INT(weft__webhook_send(s.hooks, s.base, (weft_bytes){large, WEFT_WEBHOOK_BODY + 1}, on_sent, &o), -EMSGSIZE);
+    CHECK_INT(send_to(&s, "tcp://127.0.0.1:1", &o), -EINVAL);
+    CHECK_INT(send_to(&s, "nonsense", &o), -EINVAL);
+    CHECK_INT(send_to(&s, "http://h/a b", &o), -EINVAL);
+    CHECK_INT(send_to(&s, "http://h/\r\nX: y", &o), -EINVAL);
+    CHECK_INT(weft__webhook_send(
+                  s.hooks, &(weft_webhook){.url = s.base, .type = "text/plain", .body = {large, WEFT_WEBHOOK_BODY + 1}},
+                  on_sent, &o),
+              -EMSGSIZE);
     for (int i = 0; i < WEFT_WEBHOOKS_MAX; i++)
-        CHECK_INT(weft__webhook_send(s.hooks, s.base, (weft_bytes){"", 0}, on_sent, &o), 0);
-    CHECK_INT(weft__webhook_send(s.hooks, s.base, (weft_bytes){"", 0}, on_sent, &o), -ENOBUFS);
+        CHECK_INT(send_to(&s, s.base, &o), 0);
+    CHECK_INT(send_to(&s, s.base, &o), -ENOBUFS);
     CHECK_INT(o.times, 0);
     end(&s); /* in the middle of all that */
     free(large);

@@ -23,10 +23,10 @@ static int64_t time_left_ms(const weft_connection *connection) {
 }
 
 /* An open call only hears that the connection was lost; why it was is told here. */
-static void on_line_state(weft_peer *peer, weft_state state, int why, void *data) {
+static void on_line_state(weft_peer *peer, weft_peer_state state, int why, void *data) {
     weft_connection *connection = data;
     (void) peer;
-    if (state == WEFT_CLOSED || state == WEFT_DISCONNECTED)
+    if (state == WEFT_PEER_CLOSED || state == WEFT_PEER_DISCONNECTED)
         connection->why = why;
 }
 
@@ -58,10 +58,10 @@ static weft_exit connect_line(weft_connection *connection) {
     opts.data = connection;
     opts.on_state = on_line_state;
     weft__spinner_start(app, connection->target.shown);
-    int r = weft_connect_with(connection->target.url, &opts, &connection->peer);
+    int r = weft_connect_with(connection->target.url, &opts, &connection->peer, &connection->target.trouble);
     weft__spinner_stop();
     if (r < 0)
-        return weft__target_fail(app, &connection->target, r, connection->target.trouble);
+        return weft__target_fail(app, &connection->target, r, connection->target.trouble.text);
     weft__remark(app, "connected to %s", connection->target.shown);
     return show_token(connection);
 }

@@ -19,7 +19,7 @@
 
 /* ---- URLs ---- */
 
-/* "localhost:4000" is no URL, but it is clear what is meant. */
+/* "localhost:4000" is not a URL, but it is clear what is meant. */
 static bool is_host_and_port(const char *arg) {
     const char *colon = strrchr(arg, ':');
     bool one_host = !strchr(arg, '/') && (*arg == '[' || strchr(arg, ':') == colon);
@@ -197,7 +197,5 @@ weft_connect_opts weft__target_opts(const weft_app *app, weft_target *target, we
         .sign_key = target->secret ? &target->key : NULL,
         .same_user = target->here || target->own_socket,
         .timeout_ms = reach->timeout_ms,
-        .ret_trouble = target->trouble,
-        .trouble_size = sizeof target->trouble,
     };
 }

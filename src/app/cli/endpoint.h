@@ -19,9 +19,9 @@ typedef struct weft_target {
     char *secret; /* of the key to sign with; owned; NULL: none */
     weft_sign_key key;
     const weft_scheme *scheme;
-    bool here;         /* nobody typed it: the daemon of this folder */
-    bool own_socket;   /* the URL names the socket of the folder itself, as "weft status" does */
-    char trouble[512]; /* why connecting failed, when there is no peer to ask */
+    bool here;            /* nobody typed it: the daemon of this folder */
+    bool own_socket;      /* the URL names the socket of the folder itself, as "weft status" does */
+    weft_trouble trouble; /* why connecting failed, when there is no peer to ask */
 } weft_target;
 
 /* Take the URL off the front of the arguments if there is one; otherwise find the daemon's socket in this folder or above

@@ -53,7 +53,7 @@ static void on_followed_notification(weft_peer *peer, const char *method, const 
 
 const char *weft__gap_words(const char *reason) {
     if (strcmp(reason, "trimmed") == 0)
-        return "what came behind this position is no longer kept; going on with the oldest there is";
+        return "the events after this position are no longer kept; going on with the oldest there is";
     if (strcmp(reason, "epochChanged") == 0)
         return "the journal was begun anew, earlier positions mean nothing in it; going on with its beginning";
     if (strcmp(reason, "futureSeq") == 0)
@@ -317,15 +317,15 @@ static void on_followed_lost(weft_event_follow *self, bool for_good, int why) {
         weft__timer_set(self->loop, &self->patience, weft__after(weft__loop_fresh_now(self->loop), self->opts.patience_ms));
 }
 
-static void on_followed_state(weft_peer *peer, weft_state state, int why, void *data) {
+static void on_followed_state(weft_peer *peer, weft_peer_state state, int why, void *data) {
     weft_event_follow *self = data;
     self->peer = peer;
     if (self->over)
         return;
-    if (state == WEFT_CONNECTED)
+    if (state == WEFT_PEER_CONNECTED)
         on_followed_connected(self);
-    else if (state != WEFT_CONNECTING)
-        on_followed_lost(self, state == WEFT_CLOSED, why);
+    else if (state != WEFT_PEER_CONNECTING)
+        on_followed_lost(self, state == WEFT_PEER_CLOSED, why);
 }
 
 static void on_followed_signal(void *ctx) {
@@ -363,7 +363,7 @@ static int open_live(weft_event_follow *self) {
     opts.data = self;
     opts.on_state = on_followed_state;
     opts.on_notification = on_followed_notification;
-    return weft_connect_on(self->loop, self->target.url, &opts, &self->peer);
+    return weft_connect_on(self->loop, self->target.url, &opts, &self->peer, &self->target.trouble);
 }
 
 static weft_exit run_all(weft_event_follow *self) {
@@ -387,7 +387,7 @@ static weft_exit run_all(weft_event_follow *self) {
     self->loop = weft_loop_free(self->loop);
     self->service = weft_service_unref(self->service);
     if (r < 0)
-        return weft__target_fail(self->app, &self->target, r, self->target.trouble);
+        return weft__target_fail(self->app, &self->target, r, self->target.trouble.text);
     return ended ? self->status : WEFT_FAILED;
 }
 

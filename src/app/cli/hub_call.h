@@ -6,7 +6,8 @@
 #include "connection.h"
 
 /* The option by which such a verb is sent elsewhere. */
-#define WEFT_URL_OPTION(settings) WEFT_OPTION(settings, url, text, "url", 'u', "URL", "another hub than this folder's")
+#define WEFT_URL_OPTION(settings)                                                                                           \
+    WEFT_OPTION(settings, url, text, "url", 'u', "URL", "another hub than this folder's; or its name (weft hubs)")
 
 /* Where to: url, or the daemon of this folder when it is NULL. The arguments are left alone. Failures are explained; free
  * with weft__target_done(). */

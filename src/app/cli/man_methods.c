@@ -91,7 +91,7 @@ weft_exit weft__man_methods(const weft_app *app) {
           ".SH METHODS\n",
           to);
     for (const weft_method *method = weft__dialects_methods(dialects); method->name; method++)
-        if (!(method->flags & WEFT_HIDDEN))
+        if (!(method->flags & WEFT_ROW_HIDDEN))
             man_put_method(to, method);
     fputs(".SH SEE ALSO\n.BR weft (1)\n", to);
     weft__dialects_free(dialects);

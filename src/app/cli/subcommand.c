@@ -17,7 +17,7 @@ static const weft_subcommand *find_verb_word(const weft_subcommand *words, const
 static void list_words(const weft_subcommand *words, char ret[MAX_LIST]) {
     size_t used = 0;
     for (const weft_subcommand *word = words; word->name && used < MAX_LIST; word++) {
-        const char *between = word == words ? "" : word[1].name ? ", " : " or ";
+        const char *between = word == words ? "" : word[1].name ? ", " : " and ";
         used += (size_t) snprintf(ret + used, MAX_LIST - used, "%s%s", between, word->name);
     }
 }
@@ -28,9 +28,9 @@ static weft_exit misused_word(const weft_app *app, const weft_subcommand *words,
     for (const weft_subcommand *word = words; word->name; word++)
         weft__suggest(&suggestion, word->name);
     if (suggestion.best)
-        return weft__misused(app, "\"%s\" is none of its words; did you mean \"%s\"?", name, suggestion.best);
+        return weft__misused(app, "unknown subcommand \"%s\"; did you mean \"%s\"?", name, suggestion.best);
     list_words(words, all);
-    return weft__misused(app, "\"%s\" is none of its words; %s?", name, all);
+    return weft__misused(app, "unknown subcommand \"%s\"; the subcommands are %s", name, all);
 }
 
 /* ---- options that belong to another word ---- */
@@ -71,7 +71,7 @@ weft_exit weft__subcommand_run(weft_app *app, const weft_subcommand *words, cons
     const char *name = app->arg_count ? app->args[0] : usual;
     list_words(words, all);
     if (!name)
-        return weft__misused(app, "what about it: %s?", all);
+        return weft__misused(app, "a subcommand is missing: %s", all);
     const weft_subcommand *word = find_verb_word(words, name);
     if (!word)
         return misused_word(app, words, name);
@@ -82,7 +82,7 @@ weft_exit weft__subcommand_run(weft_app *app, const weft_subcommand *words, cons
     if (app->arg_count < word->least)
         return weft__misused(app, "%s", word->missing);
     if (app->arg_count > word->most)
-        return weft__misused(app, "\"%s\" has no place here", app->args[word->most]);
+        return weft__misused(app, "unexpected argument \"%s\"", app->args[word->most]);
     weft_exit status = check_options(app, words, word);
     return status ? status : word->run(app);
 }

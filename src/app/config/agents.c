@@ -110,7 +110,7 @@ int weft__agent_check(const weft_checking *checking, const char *path, const cha
     weft_json command = weft_get(value, "command"), given = weft_get(value, "driver");
     const char *driver = weft_str_of(&given, preset ? preset->driver : NULL);
     if (!is_agent_name(name))
-        return refuse_agent(checking, at, path, "is no name for an agent: at most 64 characters, and no blanks");
+        return refuse_agent(checking, at, path, "is not a valid name for an agent: at most 64 characters, and no blanks");
     if (!driver)
         return refuse_agent(checking, value, path, "has no \"driver\", and no agent of this name comes with Weft");
     bool built_in = is_built_in(driver);
@@ -144,7 +144,7 @@ static int take_agent_text(const weft_json *value, const char *name, weft_arena 
     weft_json member = weft_get(value, name);
     if (!member.text)
         return 0;
-    int r = weft_text(&member, &text);
+    int r = weft_bytes_of(&member, &text);
     if (r < 0)
         return r;
     const char *copy = keep_text(arena, text.data, text.len);
@@ -157,7 +157,7 @@ static int take_agent_text(const weft_json *value, const char *name, weft_arena 
 /* The text of an item; NAME=VALUE for a member. */
 static const char *take_item(const weft_iter *it, weft_arena *arena) {
     weft_bytes name = {0}, text;
-    if (weft_text(&it->value, &text) < 0 || (it->name.text && weft_text(&it->name, &name) < 0))
+    if (weft_bytes_of(&it->value, &text) < 0 || (it->name.text && weft_bytes_of(&it->name, &name) < 0))
         return NULL;
     size_t head = it->name.text ? name.len + 1 : 0;
     char *item = weft__arena_alloc(arena, head + text.len + 1);
@@ -219,6 +219,9 @@ static int merge_agent(weft_agent *agent, const weft_json *value, weft_arena *ar
     if (weft_get(value, "idle_ms").text && agent->idle_ms == 0)
         agent->idle_ms = -1; /* for the engine, 0 is "not said" */
     agent->max_turns = (size_t) weft_get_int(value, "max_turns", (int64_t) agent->max_turns);
+    agent->context_limit = (size_t) weft_get_int(value, "context_limit", (int64_t) agent->context_limit);
+    const char *isolation = weft_get_str(value, "isolation", "");
+    agent->isolation = *isolation ? strcmp(isolation, "worktree") == 0 ? 1 : -1 : agent->isolation;
     agent->permission = permission_of(weft_get_str(value, "permission", ""), agent->permission);
     agent->preset = false;
     return 0;
@@ -236,7 +239,7 @@ static weft_agent *place_for(weft_agent *list, size_t *count, const char *name) 
 
 static int add_agent(weft_agent *list, size_t *count, const weft_iter *it, weft_arena *arena) {
     weft_bytes text;
-    int r = weft_text(&it->name, &text);
+    int r = weft_bytes_of(&it->name, &text);
     const char *name = r < 0 ? NULL : keep_text(arena, text.data, text.len);
     if (!name)
         return -ENOMEM;
@@ -414,7 +417,7 @@ static void put_hidden(agents_writer *self, const weft_iter *member) {
 }
 
 static void put_agent_part(agents_writer *self, const weft_iter *member) {
-    if (weft_name_is(member, "env") && weft_typeof(&member->value) == WEFT_OBJECT)
+    if ((weft_name_is(member, "env") || weft_name_is(member, "headers")) && weft_typeof(&member->value) == WEFT_OBJECT)
         put_shown_members(self, &member->value, put_hidden);
     else
         put_shown(self, member->value.text, member->value.len);
@@ -424,9 +427,31 @@ static void put_agent(agents_writer *self, const weft_iter *member) {
     put_shown_members(self, &member->value, put_agent_part);
 }
 
+static void put_rule_part(agents_writer *self, const weft_iter *member) {
+    if (weft_name_is(member, "action") && weft_typeof(&member->value) == WEFT_OBJECT)
+        put_shown_members(self, &member->value, put_agent_part);
+    else
+        put_shown(self, member->value.text, member->value.len);
+}
+
+static void put_rules(agents_writer *self, const weft_json *rules) {
+    const char *before = "[";
+    for (weft_iter it = weft_iterate(rules); weft_next(&it); before = ",") {
+        put_shown(self, before, 1);
+        if (weft_typeof(&it.value) == WEFT_OBJECT)
+            put_shown_members(self, &it.value, put_rule_part);
+        else
+            put_shown(self, it.value.text, it.value.len);
+    }
+    put_shown(self, *before == '[' ? "[]" : "]", *before == '[' ? 2 : 1);
+}
+
 int weft__agents_hide(const weft_json *configured, const weft_alloc *alloc, weft_doc **ret) {
     agents_writer self = {.alloc = alloc};
-    put_shown_members(&self, configured, put_agent);
+    if (weft_typeof(configured) == WEFT_ARRAY)
+        put_rules(&self, configured);
+    else
+        put_shown_members(&self, configured, put_agent);
     if (self.r >= 0)
         self.r = weft_doc_parse(weft__buf_head(&self.out), weft__buf_len(&self.out), alloc, ret);
     weft__buf_done(&self.out, alloc);

@@ -29,8 +29,8 @@ int weft__agent_address(const char *text, const char **ret_why);
  */
 int weft__agents_roles(const weft_texts *planners, const weft_texts *executors, weft_arena *arena, weft_agents *to);
 
-/* The object "agents" as it may be shown: what its variables are set to is hidden, since keys of services are given that
- * way. Owned. -ENOMEM. */
+/* The object "agents" or "mcp.servers", or the list "automation.rules", as it may be shown: what variables and headers are
+ * set to is hidden, since keys of services are given that way. Owned. -ENOMEM. */
 int weft__agents_hide(const weft_json *configured, const weft_alloc *alloc, weft_doc **ret);
 
 /* The row's check: does it say all that is needed to start it? */

@@ -104,9 +104,21 @@ static bool calls_urls(const weft_json *rules) {
     return false;
 }
 
+/* A web interface for this user alone, on this machine, opens nothing that the daemon's socket does not (aiwg_web.h). */
+static bool is_loopback_url(const weft_json *value) {
+    static const char *const hosts[] = {"http://127.0.0.1:", "http://localhost:", "http://[::1]:"};
+    const char *url = weft_str_of(value, "");
+    for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++)
+        if (strncmp(url, hosts[i], strlen(hosts[i])) == 0)
+            return true;
+    return false;
+}
+
 static int take_foreign(loading *self, size_t index, const weft_iter *member) {
     const weft_key *key = &weft__keys[index];
-    if (self->file->strange && strcmp(key->path, "automation.rules") == 0 && calls_urls(&member->value))
+    bool rules = strcmp(key->path, "automation.rules") == 0, web = strcmp(key->path, "aiwg.web") == 0;
+    bool token = strcmp(key->path, "aiwg.web_token") == 0; /* whoever sent the file knows it */
+    if (self->file->strange && (token || (rules && calls_urls(&member->value)) || (web && !is_loopback_url(&member->value))))
         hold_back(self, key, NULL);
     set_setting(self, index, member->value, NULL); /* whoever would act on it looks at held first */
     return 0;
@@ -140,7 +152,7 @@ static int take_group(loading *self, const weft_json *value, const char *path) {
 static int take_config_member(loading *self, const weft_iter *member, const char *group) {
     char path[MAX_NAME];
     weft_bytes name;
-    int r = weft_text(&member->name, &name);
+    int r = weft_bytes_of(&member->name, &name);
     if (r < 0)
         return r;
     snprintf(path, sizeof path, "%s%s%.*s", group, *group ? "." : "", (int) name.len, name.data);
@@ -172,20 +184,32 @@ static int load_file(loading *self, weft_config_file *file, const char *path, we
     return r > 0 ? take_config_object(self, weft_doc_root(file->doc), "") : r;
 }
 
-/* A file that is not there says what AIWG would do without one. */
+static int default_foreign(const weft_alloc *alloc, weft_doc **ret) {
+    weft_doc *usual;
+    int r = weft_doc_parse(weft__aiwg_default_config, strlen(weft__aiwg_default_config), alloc, &usual);
+    if (r < 0)
+        return r;
+    r = weft__aiwg_config(weft_doc_root(usual), alloc, ret);
+    weft_doc_free(usual);
+    return r;
+}
+
+/* A file that is not there, or is no JSON, says what AIWG would do without one. */
 static int load_foreign(loading *self, weft_config_file *file, const char *path) {
     weft_doc *doc;
-    const weft_json none = {0};
     const weft_alloc *alloc = self->config->alloc;
     self->source = WEFT_FROM_project;
     self->file = file;
     int r = weft__config_read(file, path, true, self->to, alloc);
-    if (r < 0)
+    if (r < 0 && r != -EBADMSG)
         return note_mistake(self, r);
+    bool broken = r < 0; /* that was said; AIWG goes on with its defaults, too */
     file->strange = r > 0 && self->trust && !weft__trust_has_config(self->trust, file->text, file->len);
-    r = weft__aiwg_config(r > 0 ? weft_doc_root(file->doc) : &none, alloc, &doc);
+    r = r > 0 ? weft__aiwg_config(weft_doc_root(file->doc), alloc, &doc) : default_foreign(alloc, &doc);
     if (r < 0)
         return r;
+    if (broken)
+        weft__config_say(&(weft_checking){.to = self->to, .where = path}, NULL, false, "AIWG's defaults are used instead");
     weft_doc_free(file->doc);
     file->doc = doc;
     file->foreign = true;

@@ -67,7 +67,8 @@ typedef struct weft_key {
     bool live;        /* SIGHUP changes it while the daemon runs */
     const char *door; /* "who may come in", "what runs": not taken from a project's file that is not on record (trust.h);
                          NULL: it opens none */
-    const weft_shape *shape; /* of what a structured value is made of */
+    const char *(*refuse)(const char *text); /* of a text: what is wrong with it, without saying it; NULL: it is fine */
+    const weft_shape *shape;                 /* of what a structured value is made of */
     /* What the shape cannot say about one of those objects, which has the right shape: path for people, its name (NULL in a
      * list) and where that stands. -EBADMSG after it was said. May be NULL. */
     int (*check)(const struct weft_checking *checking, const char *path, const char *name, const weft_json *at,
@@ -78,6 +79,9 @@ typedef struct weft_key {
 /* Of agents, or rules, or jobs. */
 #define WEFT_MAX_ITEMS 256
 extern const weft_key weft__keys[];
+/* What is wrong with the URL of a database, as a sentence; NULL: nothing. It is shown and logged with the other settings, so
+ * it has no password. */
+const char *weft__database_refused(const char *text);
 /* The flag with this path; false where there is none. */
 bool weft__key_flag(const weft_serve_settings *settings, const char *path);
 /* What its value must be: "a string", "a whole number from 1 to 5". */
@@ -176,6 +180,10 @@ weft_place weft__config_file_place(const weft_config_file *file, const weft_json
 #define WEFT_PATH_SIZE 4096
 void weft__config_user_path(char ret[WEFT_PATH_SIZE]);
 void weft__config_project_path(const weft_layout *layout, char ret[WEFT_PATH_SIZE]);
+
+/* Of the files that a daemon says it has read (weft.config of daemon.status): the first that says something else now, or
+ * NULL. Borrowed from it. We stand in the daemon's folder. */
+const char *weft__config_stale_file(const weft_json *about);
 
 /* ---- config_check.c ---- */
 

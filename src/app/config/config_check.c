@@ -47,7 +47,7 @@ static int check_text_value(const weft_checking *checking, const weft_key *key, 
         weft__config_say(checking, value, true, "expected a string in %s", key->path);
         return -EBADMSG;
     }
-    int r = weft_text(value, &bytes);
+    int r = weft_bytes_of(value, &bytes);
     if (r < 0)
         return r;
     if (bytes.len == 0 || memchr(bytes.data, '\0', bytes.len)) {
@@ -102,6 +102,10 @@ int weft__config_check(const weft_checking *checking, const weft_key *key, const
     switch (key->kind) {
     case WEFT_KEY_text:
         r = check_text_value(checking, key, value, &text);
+        if (r >= 0 && key->refuse && key->refuse(text)) {
+            weft__config_say(checking, value, true, "%s: %s", key->path, key->refuse(text));
+            return -EBADMSG;
+        }
         return r >= 0 && weft__choice(&key->choices, 0).len && !weft__is_choice(&key->choices, text)
                    ? refuse_value(checking, key, value)
                    : r;

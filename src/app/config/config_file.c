@@ -14,6 +14,7 @@
 #include "private_file.h"
 #include "read_all.h"
 #include "relaxed.h"
+#include "trust.h"
 
 /* People write these by hand; whatever is longer is some other file. */
 #define MAX_FILE ((size_t) 1024 * 1024)
@@ -163,4 +164,27 @@ void weft__config_file_done(weft_config_file *file, const weft_alloc *alloc) {
 
 weft_place weft__config_file_place(const weft_config_file *file, const weft_json *value) {
     return weft__place_of(file->text, (size_t) (value->text - file->doc->text));
+}
+
+/* ---- what a daemon has read ---- */
+
+/* A file that cannot be read is not told from one that is not there: the daemon could not read it either. */
+static bool is_stale(const char *path, const char *digest) {
+    weft_config_file file = {.path = (char *) (uintptr_t) path};
+    char now[WEFT_TRUST_DIGEST] = "";
+    const char *why;
+    if (load_text(&file, *path != '/', NULL, &why) >= 0)
+        weft__trust_digest(file.text, file.len, now);
+    weft__free(NULL, file.text);
+    return strcmp(now, digest) != 0;
+}
+
+const char *weft__config_stale_file(const weft_json *about) {
+    weft_json files = weft_get(about, "files");
+    for (weft_iter it = weft_iterate(&files); weft_next(&it);) {
+        const char *path = weft_get_str(&it.value, "file", "");
+        if (*path && is_stale(path, weft_get_str(&it.value, "digest", "")))
+            return path;
+    }
+    return NULL;
 }

@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "agents.h"
 #include "config.h"
 #include "hmac.h"
+#include "mcp_config.h"
 #include "token_file.h"
 #include "wiring.h"
 
@@ -60,29 +62,59 @@ static const weft_shape agent_shape[] = {
      .max = DAY_MS},
     {PART(number, "max_turns", "tasks at a time in one of its processes (default 1: each has its own)"), .min = 1,
      .max = MAX_TASKS},
+    {PART(number, "context_limit", "bytes of a prompt of a gated task that it can take; 0: no limit (default)"),
+     .max = 64 * MIB},
     {PART(text, "permission", "when it asks whether it may do something (default ask: a person decides)"),
      .choices = {"ask allow deny"}},
+    {PART(text, "isolation", "where its tasks work, if they do not say it (default: tasks.isolation)"),
+     .choices = {"none worktree"}},
     {PART(text, "about", "what it is, in a few words")},
+    {0},
+};
+
+static const weft_shape setup_shape[] = {
+    {PART(texts, "command", "program and arguments; the program is not one of the project's"), .min = 1, .must = true},
+    {PART(number, "timeout_ms", "how long it may take (default 600000)"), .min = 1, .max = DAY_MS},
+    {0},
+};
+
+static const weft_shape mcp_shape[] = {
+    {PART(text, "command", "the program of a server on standard input and output")},
+    {PART(texts, "args", "its arguments")},
+    {PART(env, "env", "variables to set for it besides the daemon's own")},
+    {PART(text, "url", "where a server is that is reached by HTTP")},
+    {PART(env, "headers", "HTTP headers to send with every request: keys go here")},
+    {PART(text, "transport", "how to talk to it (default: stdio for a command; for a URL auto, which finds out)"),
+     .choices = {"auto stdio http sse"}},
+    {PART(number, "timeout_ms", "how long a request may take without progress (default 60000)"), .min = 1, .max = DAY_MS},
+    {PART(number, "idle_ms", "how long it is kept when nobody uses it; 0: not at all (default 300000)"), .max = DAY_MS},
+    {PART(texts, "agents", "the agents that get it in their sessions; [] for none (default: all that can use it)")},
     {0},
 };
 
 static const weft_shape trigger_shape[] = {
     {PART(text, "type",
-          "of the event: file.create, file.modify, file.delete, cron.fired, task.completed, ...; file.* is any of a kind")},
-    {PART(text, "source", "where it comes from: files, jobs or tasks"), .choices = {"watcher scheduler queue"}},
-    {PART(text, "pattern", "for the file's path, the job's name or the task's prompt: src/**/*.c")},
+          "of the event: file.create, file.modify, file.delete, cron.fired, task.completed, question.asked, ...; file.* is "
+          "any of "
+          "a kind")},
+    {PART(text, "source", "where it comes from: files, jobs, tasks or questions"),
+     .choices = {"watcher scheduler queue question"}},
+    {PART(text, "pattern", "for the file's path, the job's name, the question's title or the task's prompt: src/**/*.c")},
     {PART(text, "schedule", "a job of its own: minute hour day month weekday, as in cron")},
     {0},
 };
 
 static const weft_shape action_shape[] = {
-    {PART(text, "type", "start an agent, tell people, or POST to a URL"), .choices = {"agent notify webhook"}, .must = true},
+    {PART(text, "type", "start an agent, tell people, or call a URL"), .choices = {"agent notify webhook"}, .must = true},
     {PART(text, "prompt", "agent: what to do; {{payload.path}} stands for a member of the event")},
     {PART(text, "agent", "agent: which one (default default_agent)")},
     {PART(number, "priority", "agent: higher runs first"), .min = -MANY, .max = MANY},
     {PART(text, "message", "notify: what to say; webhook: what goes with it")},
     {PART(text, "channel", "notify: where to say it")},
-    {PART(text, "url", "webhook: where to send the event")},
+    {PART(text, "url", "webhook: where to send it; ${env:NAME} and ${file:PATH} are secrets")},
+    {PART(text, "method", "webhook: how (default POST)"), .choices = {"POST PUT PATCH GET DELETE"}},
+    {PART(env, "headers", "webhook: more headers, with holes and secrets")},
+    {PART(any, "body", "webhook: a text, or JSON, with holes and secrets (default: the event)")},
     {0},
 };
 
@@ -113,6 +145,14 @@ static const weft_shape job_shape[] = {
     {0},
 };
 
+static const weft_shape watch_shape[] = {
+    {PART(text, "path", "a file or a folder that is watched"), .must = true},
+    {PART(texts, "events", "which changes of it are events: create, modify, delete (default all)")},
+    {PART(texts, "extensions", "only of files whose names end so")},
+    {PART(texts, "ignore", "not of these: parts of a path, with * for anything")},
+    {0},
+};
+
 static const weft_shape key_shape[] = {
     {PART(text, "file", "the file with the secret: one line of 16 to 1024 characters, mode 0600"), .must = true},
     {PART(text, "scopes", "what it allows, separated by blanks (default \"read work\")")},
@@ -122,7 +162,7 @@ static const weft_shape key_shape[] = {
 
 static const weft_shape gate_shape[] = {
     {PART(text, "listen", "for connections to such URLs: unix:*, ws://*/acp")},
-    {PART(text, "dialect", "for connections that speak this: planner, aiwg, cdev, acp, tinyvex")},
+    {PART(text, "dialect", "for connections that speak this: planner, aiwg, cdev, acp, tinyvex, wiggum")},
     {PART(text, "token", "for the token, certificate or key of this name")},
     {PART(text, "scopes", "for callers with just these scopes: read, or read work")},
     {PART(texts, "methods", "for these methods: execute_task, task.*"), .min = 1},
@@ -139,7 +179,8 @@ static int check_key(const weft_checking *checking, const char *path, const char
     weft_json scopes = weft_get(key, "scopes");
     char ignored[WEFT_TOKEN_SCOPES];
     if (!weft__is_sign_word(name, strlen(name), WEFT_KEY_ID_MAX)) {
-        weft__config_say(checking, at, true, "%s is no name for a key: at most 64 plain characters without blanks", path);
+        weft__config_say(checking, at, true, "%s is not a valid name for a key: at most 64 plain characters without blanks",
+                         path);
         return -EBADMSG;
     }
     if (!scopes.text || weft__token_scopes(weft_str_of(&scopes, ""), ignored) >= 0)
@@ -179,6 +220,22 @@ static int check_rule(const weft_checking *checking, const char *path, const cha
     return 0;
 }
 
+static bool has_prefix(const char *text, const char *prefix) {
+    return strncasecmp(text, prefix, strlen(prefix)) == 0;
+}
+
+const char *weft__database_refused(const char *text) {
+    const char *host = has_prefix(text, "postgresql://") ? text + 13 : has_prefix(text, "postgres://") ? text + 11 : NULL;
+    if (!host)
+        return "it must begin with postgresql://";
+    size_t authority = strcspn(host, "/?"), user = strcspn(host, "@");
+    bool in_user = user < authority && memchr(host, ':', user);
+    for (const char *at = strchr(host, '?'); at && !in_user; at = strchr(at, '&'))
+        in_user = has_prefix(++at, "password=") || has_prefix(at, "sslpassword=");
+    return in_user ? "a password does not belong here: put it into ~/.pgpass, or into a file that ?passfile=FILE names"
+                   : NULL;
+}
+
 /* ---- the keys ---- */
 
 const weft_key weft__keys[] = {
@@ -198,6 +255,10 @@ const weft_key weft__keys[] = {
      .option = "allow-origin", .live = true, .door = COMES_IN},
     {KEY(flag, "insecure_listen", insecure_listen, "false", "listen beyond this machine without TLS"),
      .option = "insecure-listen", .door = COMES_IN},
+    {KEY(flag, "pair.keep", pair_keep, "false", "open the door for paired devices again when the hub starts"),
+     .door = COMES_IN},
+    {KEY(text, "web", web, NULL, "serve the dashboard from this folder, the source's web/, instead of from the program"),
+     .door = COMES_IN},
     {KEY(named, "keys", key_rows, "{}", "keys for signed requests, by the name that requests give as key_id"),
      .shape = key_shape, .check = check_key, .door = COMES_IN},
     {KEY(list, "gates", gate_rows, "[]", "what is asked of requests, besides a token: signatures, rates, sizes, methods"),
@@ -235,6 +296,11 @@ const weft_key weft__keys[] = {
          "the agents, or exec:PROGRAM ARG..., that do the tasks of plans (default: default_agent)"),
      .live = true, .door = RUNS},
     {KEY(text, "default_agent", default_agent, "\"demo\"", "the agent of tasks that name none"), .live = true, .door = RUNS},
+    {KEY(named, "mcp.servers", mcp_rows, "{}", "MCP servers by name: programs or URLs with tools, resources and prompts"),
+     .shape = mcp_shape, .check = weft__mcp_config_check, .live = true, .door = RUNS},
+    {KEY(text, "mcp.sampling", mcp_sampling, "\"ask\"",
+         "when an MCP server wants to ask a model: ask (a person answers in its place) or refuse"),
+     .choices = {"ask refuse"}, .live = true},
     TASKS(size, "tasks.max_running", max_running, 1, MAX_TASKS, "4", "tasks at a time"),
     TASKS(size, "tasks.max_queue", max_queue, 1, 1000000, "100", "tasks that wait"),
     TASKS(number, "tasks.timeout_ms", timeout_ms, 0, MONTH_MS, "7200000", "how long a task may take; 0: no limit"),
@@ -249,9 +315,18 @@ const weft_key weft__keys[] = {
     {KEY(text, "tasks.isolation", isolation, "\"none\"",
          "where tasks work that do not say it: none (in the project's folder) or worktree (in a git worktree of their own)"),
      .choices = {"none worktree"}},
+    {KEY(argvs, "tasks.gates", gate_lines, "{}",
+         "commands that say whether a gated task is done, by name: program and arguments; status 0 passes"),
+     .live = true, .door = RUNS},
+    {KEY(number, "tasks.gate_timeout_ms", gate_ms, "600000", "how long a gate may run"), .min = 1, .max = DAY_MS,
+     .live = true},
     {KEY(flag, "tasks.paused", paused, "false", "nothing is started; tasks wait"), .live = true},
+    {KEY(list, "worktrees.setup", setup, "[]", "what runs in a new worktree before the first turn in it, in this order"),
+     .shape = setup_shape, .door = RUNS},
     TASKS(number, "sessions.idle_ms", talk_idle_ms, 0, DAY_MS, "120000",
           "how long an ACP agent's process is kept after a prompt in a session that goes on, if longer"),
+    TASKS(number, "runners.lease_ms", lease_ms, 1, DAY_MS, "300000",
+          "how long a runner that is away keeps its tasks; then they may be tried elsewhere"),
     TASKS(number, "questions.timeout_ms", question_ms, 0, MONTH_MS, "0", "how long a question waits; 0: for ever"),
     {KEY(money, "cost.task", engine.cost.task, NULL, "what a task may cost, as its agent says; then it is ended"),
      .live = true, .door = SPENDS},
@@ -269,9 +344,14 @@ const weft_key weft__keys[] = {
     TASKS(number, "retention.bytes", keep_bytes, MIB, MIB *MIB, "1073741824", "of all events that are kept"),
     TASKS(number, "retention.output_bytes", keep_output, 65536, MIB *MIB, "16777216", "of one session's that are kept"),
     {KEY(text, "store.kind", store_kind, "\"sqlite\"",
-         "where events are kept: in a database, or in memory until the daemon ends"),
+         "where events are kept: in a file, in memory until the daemon ends, or in a database of PostgreSQL"),
      .choices = {.row = weft__store_name}, .door = WRITES},
-    {KEY(text, "store.path", store_path, NULL, "the database, instead of .weft/weft.db"), .door = WRITES},
+    {KEY(text, "store.path", store_path, NULL, "sqlite: the file, instead of .weft/weft.db"), .door = WRITES},
+    {KEY(text, "store.url", store_url, NULL, "postgres: the database, as postgresql://USER@HOST/NAME"), .door = WRITES,
+     .refuse = weft__database_refused},
+    {KEY(number, "store.standbys", store_standbys, "0",
+         "postgres: standbys that must have an event before it is acknowledged; 0: as the database is set up"),
+     .max = 100, .door = WRITES},
     {KEY(text, "store.on_damage", on_damage, "\"refuse\"",
          "a damaged database: do not start, or put it aside and begin a new one"),
      .choices = {"refuse quarantine"}, .door = WRITES},
@@ -286,6 +366,15 @@ const weft_key weft__keys[] = {
     {KEY(argvs, "checkers", checker_rows, "{}",
          "how validate_code checks a language, instead of Weft's own way: program and arguments; {file} is the code"),
      .live = true, .door = RUNS},
+    {KEY(texts, "build.command", build_command, "[]", "how the project is built: program and arguments"), .live = true,
+     .door = RUNS},
+    {KEY(texts, "build.backend", build_backend, "[]", "the same for its backend"), .live = true, .door = RUNS},
+    {KEY(number, "build.timeout_ms", build_ms, "600000", "how long a build may take"), .min = 1, .max = DAY_MS,
+     .live = true},
+    {KEY(text, "preview.root", preview_root, NULL,
+         "the folder that the preview shows; default: the first of dist, build, out, public and the project's own that has "
+         "an index.html"),
+     .live = true},
     {KEY(flag, "changes.enabled", changes, "true", "keep what each task changes, so that it can be shown and undone")},
     {KEY(flag, "cdev.parallel", cdev_parallel, "false", "agent/run may run several agents side by side")},
     {KEY(flag, "automation.enabled", automation, "true", "rules fire, until somebody switches them off"), .live = true},
@@ -297,6 +386,29 @@ const weft_key weft__keys[] = {
      .live = true},
     {KEY(texts, "automation.ignore", ignore, "[]", "names and patterns not to watch, besides what git ignores"),
      .live = true},
+    {KEY(list, "automation.watches", watches, NULL, "which changes of what is watched are events; default: all"),
+     .shape = watch_shape, .live = true},
+    {KEY(flag, "automation.gitignore", gitignore, "true", "what git ignores is not watched"), .live = true},
+    {KEY(number, "automation.settle_ms", settle_ms, "150", "changes of one file within this time are one event"), .min = 1,
+     .max = 3600000, .live = true},
+    {KEY(number, "aiwg.heartbeat_ms", aiwg_beat_ms, "30000", "with --aiwg: how often state.json and heartbeat are written"),
+     .min = 1, .max = MONTH_MS},
+    {KEY(flag, "aiwg.job_actions", aiwg_job_actions, "false",
+         "with --aiwg: jobs whose action is one of AIWG's (doctor, validate-metadata, doc-sync, test-sync) start a loop")},
+    {KEY(number, "aiwg.max_loops", loops.max_running, "4", "with --aiwg: loops at a time"), .min = 1, .max = 1000},
+    {KEY(number, "aiwg.max_loop_queue", loops.max_queue, "20", "with --aiwg: loops that wait"), .min = 1, .max = 10000},
+    {KEY(number, "aiwg.max_restarts", loops.max_restarts, "3",
+         "with --aiwg: failures of a loop within the window after which it is not started again"),
+     .min = 1, .max = 1000},
+    {KEY(number, "aiwg.restart_window_ms", loops.window_ms, "300000", "with --aiwg: that window"), .min = 1,
+     .max = MONTH_MS},
+    {KEY(number, "aiwg.failure_threshold", loops.threshold, "5",
+         "with --aiwg: failures in a row after which no loop is started for a while"),
+     .min = 1, .max = 1000},
+    {KEY(number, "aiwg.cooldown_ms", loops.cooldown_ms, "120000", "with --aiwg: that while"), .min = 1, .max = MONTH_MS},
+    {KEY(text, "aiwg.web", aiwg_web, NULL, "with --aiwg: where AIWG's web interface is served: http://HOST:PORT/"),
+     .door = COMES_IN},
+    {KEY(text, "aiwg.web_token", aiwg_web_token, NULL, "with --aiwg: the token that it asks for"), .door = COMES_IN},
     {0},
 };
 _Static_assert(sizeof weft__keys / sizeof weft__keys[0] <= WEFT_MAX_KEYS, "more keys than a config has room for");

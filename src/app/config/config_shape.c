@@ -29,7 +29,7 @@ static int read_part_text(const part *self, const weft_json *value, const char *
     weft_bytes bytes;
     if (weft_typeof(value) != WEFT_STRING)
         return refuse_part(self, value, "a string");
-    int r = weft_text(value, &bytes);
+    int r = weft_bytes_of(value, &bytes);
     if (r < 0)
         return r;
     if (memchr(bytes.data, '\0', bytes.len)) {
@@ -73,7 +73,7 @@ static int check_variable(const part *self, const weft_json *name) {
     int r = read_part_text(self, name, &text);
     if (r < 0 || (*text && !strchr(text, '=')))
         return r;
-    weft__config_say(self->checking, name, true, "\"%s\" is no name for a variable in %s", text, self->path);
+    weft__config_say(self->checking, name, true, "\"%s\" is not a valid name for a variable in %s", text, self->path);
     return -EBADMSG;
 }
 

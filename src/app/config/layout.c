@@ -19,13 +19,14 @@ const weft_layout weft__layout_weft = {
     .config = ".weft/config.json",
 };
 
-/* AIWG's own lock, .aiwg/daemon/.lock, is not used: it means something by being there, and whoever finds one that was left
- * behind cannot start. */
+/* AIWG's own lock, .aiwg/daemon/.lock, is made and respected so that either daemon sees the other. What excludes two of ours
+ * is the lock on daemon.lock: AIWG's means something by being there, and one that was left behind is not believed. */
 const weft_layout weft__layout_aiwg = {
     .outer = ".aiwg",
     FILES(".aiwg/daemon"),
     .pid = ".aiwg/daemon.pid",
     .pid_folder = ".aiwg",
+    .foreign_lock = ".aiwg/daemon/.lock",
     .config = ".aiwg/daemon.json",
     .aiwg = true,
 };

@@ -11,6 +11,7 @@ typedef struct weft_layout {
     const char *socket;
     const char *lock;
     const char *pid, *pid_folder;
+    const char *foreign_lock; /* of AIWG's own daemon, which means something by being there; NULL: none */
     const char *log, *log_old;
     const char *endpoint; /* where it listens, for other programs */
     const char *token;

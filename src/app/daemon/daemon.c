@@ -74,6 +74,13 @@ static weft_exit open_daemon_log(weft_daemon *daemon, const weft_log_opts *wante
     return WEFT_DONE;
 }
 
+static weft_exit explain_aiwg(const weft_daemon *daemon, pid_t pid) {
+    const char *next = "Stop it first: \"aiwg daemon stop\", or whatever started it.";
+    if (pid == 0)
+        return weft__fail(daemon->app, WEFT_BUSY, next, "AIWG's own daemon is running in this folder");
+    return weft__fail(daemon->app, WEFT_BUSY, next, "AIWG's own daemon is running in this folder (pid %ld)", (long) pid);
+}
+
 /* The pid file of one that was killed. That of a daemon that is not ours, AIWG's own, stays as long as that one lives; its
  * socket will tell us that the place is taken. */
 static void forget_pid(const weft_layout *layout) {
@@ -132,12 +139,24 @@ weft_exit weft__daemon_enter(weft_daemon *daemon, weft_app *app, const weft_log_
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "%s: %s", app->layout->lock, weft__private_why(r));
     daemon->held = true;
+    r = weft__daemon_aiwg_lock(app->layout, &holder);
+    if (r == -EBUSY)
+        return explain_aiwg(daemon, holder);
+    if (r < 0)
+        return weft__fail(app, WEFT_FAILED, NULL, "%s: %s", app->layout->foreign_lock, weft_strerror(r));
+    daemon->locked = true;
     forget_pid(app->layout);
     weft__daemon_folder_withdraw(app->layout);
     status = open_daemon_log(daemon, log);
-    if (status == WEFT_DONE)
-        adopt_orphans(daemon);
-    return status;
+    if (status)
+        return status;
+    adopt_orphans(daemon);
+    r = weft__daemon_folder_default_config(app->layout);
+    if (r > 0)
+        weft__remark(app, "%s did not exist: it was written, with AIWG's defaults", app->layout->config);
+    else if (r < 0)
+        weft__warn(app, "weft serve: %s: %s", app->layout->config, weft_strerror(r));
+    return WEFT_DONE;
 }
 
 void weft__daemon_offer(weft_daemon *daemon, weft_server *server) {
@@ -146,7 +165,7 @@ void weft__daemon_offer(weft_daemon *daemon, weft_server *server) {
 
 /* ---- being ready ---- */
 
-static int write_pid(const weft_layout *layout) {
+int weft__daemon_write_pid(const weft_layout *layout) {
     char text[32];
     int n = snprintf(text, sizeof text, "%ld\n", (long) getpid());
     return weft__daemon_folder_put(layout->pid, text, (size_t) n);
@@ -181,7 +200,7 @@ static void log_urls(weft_daemon *daemon) {
 }
 
 weft_exit weft__daemon_ready(weft_daemon *daemon) {
-    int r = daemon->held ? write_pid(daemon->app->layout) : 0;
+    int r = daemon->held ? weft__daemon_write_pid(daemon->app->layout) : 0;
     if (r < 0)
         return weft__fail(daemon->app, WEFT_FAILED, NULL, "%s: %s", daemon->app->layout->pid, weft_strerror(r));
     daemon->announced = daemon->held;
@@ -194,10 +213,16 @@ weft_exit weft__daemon_ready(weft_daemon *daemon) {
 
 /* ---- ending ---- */
 
-/* The pid file goes first: who starts one now waits for our end, and is not told that we are ready. */
+/* Who starts one now waits for our end, and is not told that we are ready: the pid file goes first. AIWG's programs believe
+ * that one, so there it stays until we end, and endpoint.json goes. */
 void weft__daemon_stopping(weft_daemon *daemon) {
-    if (daemon->announced)
-        unlink(daemon->app->layout->pid);
+    const weft_layout *layout = daemon->app->layout;
+    if (daemon->announced && layout->aiwg)
+        weft__daemon_folder_withdraw(layout);
+    else if (daemon->announced)
+        weft__daemon_forget_own_pid(layout);
+    if (layout->aiwg)
+        weft__log_put(&daemon->log, WEFT_LOG_INFO, "Shutdown initiated");
     weft__log_put(&daemon->log, WEFT_LOG_INFO, "stopping");
     weft__daemon_notify(daemon->notify, "STOPPING=1");
 }
@@ -205,7 +230,11 @@ void weft__daemon_stopping(weft_daemon *daemon) {
 void weft__daemon_leave(weft_daemon *daemon) {
     weft__guards_finish(LAST_GUARDS_MS);
     if (daemon->announced)
-        unlink(daemon->app->layout->pid);
+        weft__daemon_forget_own_pid(daemon->app->layout);
+    if (daemon->locked)
+        weft__daemon_aiwg_unlock(daemon->app->layout);
+    if (daemon->announced && daemon->app->layout->aiwg)
+        weft__log_put(&daemon->log, WEFT_LOG_INFO, "Daemon stopped gracefully");
     if (daemon->announced)
         weft__log_put(&daemon->log, WEFT_LOG_INFO, "stopped");
     daemon->app->log = NULL;

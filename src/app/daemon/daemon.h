@@ -26,6 +26,7 @@
 typedef struct weft_daemon {
     weft_app *app;
     weft_server *server;
+    const struct weft_serve_config *config; /* what daemon.status says of it; NULL: nothing */
     weft_log log;
     char *notify; /* where the service manager listens; NULL: there is none */
     char started_at[WEFT_STAMP];
@@ -34,6 +35,7 @@ typedef struct weft_daemon {
     bool held;       /* this folder is ours: the lock, the pid file, the socket */
     bool background; /* started by "weft start" */
     bool announced;  /* the pid file is written */
+    bool locked;     /* AIWG's lock is ours too */
 } weft_daemon;
 
 /* The folder becomes ours if it is wanted, and always in the background. Explained when it cannot, but for one case: in the
@@ -47,6 +49,29 @@ weft_exit weft__daemon_ready(weft_daemon *daemon);
 void weft__daemon_stopping(weft_daemon *daemon);
 void weft__daemon_leave(weft_daemon *daemon);
 
+int weft__daemon_write_pid(const weft_layout *layout);
+
+/* ---- daemon_keep.c ---- */
+
+typedef struct weft_daemon_keep weft_daemon_keep;
+/* From now on, pid file, socket, endpoint.json and AIWG's lock are made again when somebody removes them. publish writes
+ * endpoint.json. -ENOMEM. */
+int weft__daemon_keep_new(weft_daemon *daemon, weft_loop *loop, bool (*publish)(void *ctx), void *ctx,
+                          weft_daemon_keep **ret);
+weft_daemon_keep *weft__daemon_keep_free(weft_daemon_keep *keep);
+
+/* ---- daemon_aiwg_lock.c ---- */
+
+/* Take the lock of AIWG's own daemon, where the layout has one. -EBUSY: *ret_holder has it, 0 when it cannot be seen. */
+int weft__daemon_aiwg_lock(const weft_layout *layout, pid_t *ret_holder);
+/* No daemon runs here: remove the lock and the pid file that one left which was killed. */
+void weft__daemon_aiwg_clear(const weft_layout *layout);
+/* Somebody has removed it: true, it is there again. */
+bool weft__daemon_aiwg_relock(const weft_layout *layout);
+/* Give it back, and take the pid file away, if they are ours. */
+void weft__daemon_aiwg_unlock(const weft_layout *layout);
+void weft__daemon_forget_own_pid(const weft_layout *layout);
+
 /* ---- daemon_lock.c ---- */
 
 /* -EBUSY: another holds it. The lock lasts until it is given back, or we end. */
@@ -54,8 +79,11 @@ int weft__daemon_lock(const weft_layout *layout, int *ret_fd);
 void weft__daemon_unlock(int fd);
 /* 1 a daemon has this folder; *ret is its process, 0 if that cannot be seen from here (a container's). 0 there is none. */
 int weft__daemon_holder(const weft_layout *layout, pid_t *ret);
-/* Has this one said that it is ready? */
+/* Has this one said that it is ready, and is not stopping? AIWG's pid file stays until the end; there, endpoint.json goes
+ * first. */
 bool weft__daemon_is_ready(const weft_layout *layout, pid_t pid);
+/* Has it begun to stop? Of one that is not ready. */
+bool weft__daemon_is_stopping(const weft_layout *layout, pid_t pid);
 /* Wait until it is. 1 ready, 0 it has ended, -ETIMEDOUT. */
 int weft__daemon_wait_ready(const weft_layout *layout, pid_t pid, int64_t timeout_ms);
 /* Its process, safe against numbers that are used again: a pidfd to close. -ESRCH: it is not the holder any more. */

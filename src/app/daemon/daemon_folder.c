@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "aiwg_config.h"
 #include "failure.h"
 #include "private_file.h"
 #include "trust.h"
@@ -178,6 +179,21 @@ int weft__daemon_folder_put(const char *path, const char *text, size_t len) {
         r = -errno;
         unlink(temporary);
     }
+    return r;
+}
+
+/* As other files of the project: for everybody whom the umask lets read it. */
+int weft__daemon_folder_default_config(const weft_layout *layout) {
+    size_t len = strlen(weft__aiwg_default_config);
+    if (!layout->aiwg || access(layout->config, F_OK) == 0)
+        return 0;
+    int fd = open(layout->config, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd < 0)
+        return errno == EEXIST ? 0 : -errno;
+    int r = write(fd, weft__aiwg_default_config, len) == (ssize_t) len ? 1 : -EIO;
+    close(fd);
+    if (r < 0)
+        unlink(layout->config);
     return r;
 }
 

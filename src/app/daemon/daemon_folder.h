@@ -13,6 +13,8 @@ weft_exit weft__daemon_folder_make(const weft_app *app);
 int weft__daemon_folder_fill(const weft_layout *layout);
 /* Is the daemon's folder here somebody else's? That is explained, and nothing was made or read. */
 weft_exit weft__daemon_folder_check(const weft_app *app);
+/* AIWG's configuration, where there is none: what AIWG itself would write. 1 it was written, 0 there is one. */
+int weft__daemon_folder_default_config(const weft_layout *layout);
 /* The daemon's token, made on the first start. Owned. Failures are explained. */
 weft_exit weft__daemon_folder_token(const weft_app *app, char **ret);
 /* Put a file there, in place of what was; whole or not at all. Only whoever has the folder to itself may. */

@@ -17,6 +17,8 @@
 
 /* Between locking and writing its number, a daemon does nothing else. */
 #define NAME_MS 1000
+/* A program that is being started begins when the machine gets to it. */
+#define BEGIN_MS (60 * 1000)
 
 static struct flock whole_file(void) {
     return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -73,16 +75,19 @@ static int is_locked(int fd) {
     return lock.l_type != F_UNLCK;
 }
 
-static bool has_open(pid_t pid, const struct stat *file) {
+/* writing: in such a way that it could hold the lock, as nobody does who only asks. */
+static bool has_open(pid_t pid, const struct stat *file, bool writing) {
     char path[64];
     struct dirent *entry;
-    struct stat info;
+    struct stat info, link;
     bool found = false;
     snprintf(path, sizeof path, "/proc/%ld/fd", (long) pid);
     DIR *folder = opendir(path);
     while (folder && !found && (entry = readdir(folder)))
         found = fstatat(dirfd(folder), entry->d_name, &info, 0) == 0 && info.st_ino == file->st_ino &&
-                info.st_dev == file->st_dev;
+                info.st_dev == file->st_dev &&
+                (!writing ||
+                 (fstatat(dirfd(folder), entry->d_name, &link, AT_SYMLINK_NOFOLLOW) == 0 && (link.st_mode & S_IWUSR)));
     if (folder)
         closedir(folder);
     return found;
@@ -95,11 +100,32 @@ static pid_t named_holder(int fd) {
     if (pread(fd, text, sizeof text - 1, 0) <= 0 || fstat(fd, &info) < 0)
         return 0;
     pid_t pid = (pid_t) strtol(text, NULL, 10);
-    return pid > 0 && has_open(pid, &info) ? pid : 0;
+    return pid > 0 && has_open(pid, &info, false) ? pid : 0;
+}
+
+/* Has one of our own kind that can be seen the file open? */
+static bool is_open_in_one_of_us(int fd) {
+    struct stat file, self, exe;
+    char path[300];
+    struct dirent *entry;
+    bool found = false;
+    if (fstat(fd, &file) < 0 || stat("/proc/self/exe", &self) < 0)
+        return false;
+    DIR *folder = opendir("/proc");
+    while (folder && !found && (entry = readdir(folder))) {
+        pid_t pid = (pid_t) strtol(entry->d_name, NULL, 10);
+        snprintf(path, sizeof path, "/proc/%s/exe", entry->d_name);
+        found = pid > 0 && pid != getpid() && stat(path, &exe) == 0 && exe.st_ino == self.st_ino &&
+                exe.st_dev == self.st_dev && has_open(pid, &file, true);
+    }
+    if (folder)
+        closedir(folder);
+    return found;
 }
 
 /* The lock is held: wait for the name if it is not there yet. It never comes when the holder was killed while it started a
- * program: the child has the file open too until its exec, which takes a moment, and then it is closed for the last time. */
+ * program: the child has the file open too until its exec, and then it is closed for the last time. That takes a moment, and
+ * on a busy machine a long one. */
 static pid_t wait_for_name(const weft_layout *layout, int fd) {
     char events[1024];
     int64_t until_ns = weft__clock_ns() + (int64_t) NAME_MS * 1000000;
@@ -107,11 +133,15 @@ static pid_t wait_for_name(const weft_layout *layout, int fd) {
     int changes = pid ? -1 : inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (changes < 0)
         return pid;
+    int64_t last_ns = until_ns + (int64_t) BEGIN_MS * 1000000;
     if (inotify_add_watch(changes, layout->lock, IN_MODIFY | IN_CLOSE_WRITE) >= 0)
-        while (!(pid = named_holder(fd)) && is_locked(fd) == 1 &&
-               poll_until(&(struct pollfd){.fd = changes, .events = POLLIN}, 1, until_ns) > 0)
-            if (read(changes, events, sizeof events) < 0 && errno != EAGAIN && errno != EINTR)
+        while (!(pid = named_holder(fd)) && is_locked(fd) == 1) {
+            int n = poll_until(&(struct pollfd){.fd = changes, .events = POLLIN}, 1, until_ns);
+            if (n == 0 && until_ns < last_ns && is_open_in_one_of_us(fd))
+                until_ns += (int64_t) NAME_MS * 1000000;
+            else if (n <= 0 || (read(changes, events, sizeof events) < 0 && errno != EAGAIN && errno != EINTR))
                 break;
+        }
     close(changes);
     return pid;
 }
@@ -132,9 +162,17 @@ int weft__daemon_holder(const weft_layout *layout, pid_t *ret) {
 
 /* ---- its process ---- */
 
-bool weft__daemon_is_ready(const weft_layout *layout, pid_t pid) {
+static bool has_pid_file(const weft_layout *layout, pid_t pid) {
     char text[32];
     return weft__private_read(layout->pid, text, sizeof text) > 0 && strtol(text, NULL, 10) == (long) pid;
+}
+
+bool weft__daemon_is_ready(const weft_layout *layout, pid_t pid) {
+    return has_pid_file(layout, pid) && (!layout->aiwg || access(layout->endpoint, F_OK) == 0);
+}
+
+bool weft__daemon_is_stopping(const weft_layout *layout, pid_t pid) {
+    return layout->aiwg ? has_pid_file(layout, pid) : access(layout->endpoint, F_OK) == 0;
 }
 
 /* Open first, look then: a process that still holds the lock is the one we opened. */

@@ -86,7 +86,7 @@ bool weft__daemon_answers(const weft_layout *layout) {
     weft_peer *peer = NULL;
     snprintf(url, sizeof url, "unix:%s", layout->socket);
     bool there = weft__layout_socket(layout, ".", socket) &&
-                 weft_connect_with(url, &(weft_connect_opts){.timeout_ms = ANSWER_MS}, &peer) >= 0;
+                 weft_connect_with(url, &(weft_connect_opts){.timeout_ms = ANSWER_MS}, &peer, NULL) >= 0;
     weft_peer_free(peer);
     return there;
 }

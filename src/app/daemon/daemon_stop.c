@@ -48,8 +48,10 @@ weft_exit weft__daemon_stop(const weft_app *app, int64_t grace_ms, bool force, p
     int r = weft__daemon_holder(app->layout, &pid);
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "%s: %s", app->layout->lock, weft__private_why(r));
-    if (r == 0)
+    if (r == 0) {
+        weft__daemon_aiwg_clear(app->layout);
         return WEFT_DONE;
+    }
     if (pid == 0)
         return weft__fail(app, WEFT_FAILED, "Stop it where it was started, in a container perhaps.",
                           "a daemon has this folder, but its process cannot be seen from here");

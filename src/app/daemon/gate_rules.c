@@ -190,7 +190,7 @@ static int keep_text(weft_gate_rules *self, const weft_json *row, const char *na
     weft_bytes text;
     if (!value.text)
         return 0;
-    int r = weft_text(&value, &text);
+    int r = weft_bytes_of(&value, &text);
     char *copy = r < 0 ? NULL : weft__arena_alloc(&self->texts, text.len + 1);
     if (!copy)
         return r < 0 ? r : -ENOMEM;
@@ -213,7 +213,7 @@ static int keep_texts(weft_gate_rules *self, const weft_json *row, const char *n
     count = 0;
     for (weft_iter it = weft_iterate(&list); weft_next(&it);) {
         weft_bytes text;
-        int r = weft_text(&it.value, &text);
+        int r = weft_bytes_of(&it.value, &text);
         char *copy = r < 0 ? NULL : weft__arena_alloc(&self->texts, text.len + 1);
         if (!copy)
             return r < 0 ? r : -ENOMEM;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -127,6 +128,31 @@ int weft__private_write(int fd, const char *text, size_t len) {
 int weft__private_write_synced(int fd, const char *text, size_t len) {
     int r = weft__private_write(fd, text, len);
     return r < 0 ? r : fsync(fd) < 0 ? -errno : 0;
+}
+
+/* What was taken back stays so, also when the power goes. */
+static int sync_folder_of(const char *path) {
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int) (slash - path) + 1 : 1, slash ? path : ".");
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int r = fd < 0 || fsync(fd) < 0 ? -errno : 0;
+    if (fd >= 0)
+        close(fd);
+    return r;
+}
+
+int weft__private_replace(const char *path, const char *text, size_t len) {
+    char beside[PATH_MAX + 8];
+    snprintf(beside, sizeof beside, "%s.new", path);
+    unlink(beside); /* of one that was killed between the two steps */
+    int fd = weft__private_open(beside, O_WRONLY | O_CREAT | O_EXCL);
+    int r = fd < 0 ? fd : weft__private_write_synced(fd, text, len);
+    if (fd >= 0)
+        close(fd);
+    if (r >= 0 && rename(beside, path) < 0)
+        r = -errno;
+    return r < 0 ? r : sync_folder_of(path);
 }
 
 const char *weft__private_why(int r) {

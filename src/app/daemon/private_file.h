@@ -16,6 +16,8 @@ int weft__private_read(const char *path, char *ret, size_t size);
 /* Write all of it; synced: also to the disk. */
 int weft__private_write(int fd, const char *text, size_t len);
 int weft__private_write_synced(int fd, const char *text, size_t len);
+/* Put this in place of the file: written beside it, synced, renamed, and the folder synced. */
+int weft__private_replace(const char *path, const char *text, size_t len);
 /* What is wrong with the file, in words. */
 const char *weft__private_why(int r);
 

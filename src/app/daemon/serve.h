@@ -2,11 +2,13 @@
 #ifndef WEFT_SERVE_H
 #define WEFT_SERVE_H
 
+#include "aiwg_loops.h"
 #include "app.h"
 #include "automation.h"
 #include "daemon_log.h"
 #include "endpoint.h"
 #include "engine.h"
+#include "mcp.h"
 
 typedef struct weft_serve_settings {
     weft_texts listen;
@@ -16,6 +18,8 @@ typedef struct weft_serve_settings {
     const char *tls_cert, *tls_key, *tls_ca;
     weft_texts hosts, origins;
     bool insecure_listen;
+    bool pair_keep;          /* paired devices can come in again after a restart */
+    const char *web;         /* the dashboard's files are in this folder; NULL: in the program */
     weft_json key_rows;      /* who may sign requests: "keys" */
     weft_json gate_rows;     /* what is asked of requests: "gates" */
     size_t max_body_planner; /* bytes of a message where the planner's dialect is spoken */
@@ -30,27 +34,53 @@ typedef struct weft_serve_settings {
     weft_agents agents; /* presets and configured ones; filled by serve_config.c, stays for the config's life */
     weft_json agent_rows;
     const char *default_agent;
+    weft_mcp_specs mcp; /* the MCP servers; filled by serve_config.c, stays for the config's life */
+    weft_json mcp_rows;
+    const char *mcp_sampling;       /* "ask" or "refuse" */
     weft_texts planners, executors; /* who holds the roles */
     bool paused;                    /* nothing is started */
     const char *on_restart;         /* "fail", "requeue" or "resume" */
     const char *isolation;          /* "none" or "worktree" */
+    weft_json setup;                /* of worktrees; absent: nothing */
     bool requeue, resume;           /* the same */
     int64_t retention_days;
     const char *store_kind; /* the name of its row (wiring.h) */
     const char *store_path; /* NULL: in the daemon's folder */
+    const char *store_url;  /* of a database; NULL: none */
+    int64_t store_standbys; /* that must have what is acknowledged */
     const char *on_damage;  /* "refuse" or "quarantine" */
     bool quarantine;        /* the same */
     weft_log_opts log;
     bool log_requests;
     bool git_write;
     weft_json checker_rows; /* absent: none */
-    bool changes;           /* snapshots before and after each turn */
+    weft_json gate_lines;   /* command lines by the names of gates: "tasks.gates" */
+    int64_t gate_ms;
+    weft_texts build_command, build_backend;
+    int64_t build_ms;
+    const char *preview_root; /* NULL: it is looked for */
+    bool changes;             /* snapshots before and after each turn */
     bool cdev_parallel;
     bool automation;
     bool automation_changed; /* after a reload: something that begins with "automation." has */
     weft_json rules, jobs;   /* absent: none */
     bool watch;
     weft_texts watch_paths, ignore;
+    weft_json watches; /* absent: every change is an event */
+    bool gitignore;
+    int64_t settle_ms;
+
+    /* Of a runner. */
+    const char *hub_url, *runner_name; /* hub_url NULL: it is none */
+    const char *url;                   /* of "weft runner list" */
+    weft_texts runner_labels, runner_agents, runner_folders;
+    int64_t runner_slots; /* 0: as many as tasks may run */
+
+    /* Of an AIWG daemon. */
+    int64_t aiwg_beat_ms;
+    bool aiwg_job_actions;
+    weft_aiwg_loop_limits loops;
+    const char *aiwg_web, *aiwg_web_token; /* NULL: none */
 } weft_serve_settings;
 
 /* The part of them that is the automation's; borrowed from them. The caller adds on_note. */
@@ -58,6 +88,9 @@ weft_automation_opts weft__serve_automation(const weft_serve_settings *settings)
 
 /* Also those of "weft start" and "weft restart". */
 extern const weft_option weft__serve_options[];
+
+/* Serve until stopped, with what app's settings say. */
+weft_exit weft__serve_run(weft_app *app);
 
 /* Can "weft start" and "weft restart" do with the command line? Explained if not. */
 weft_exit weft__start_check(const weft_app *app);
@@ -80,9 +113,14 @@ const weft_serve_settings *weft__serve_config_settings(const weft_serve_config *
  * live hold from now on. They are borrowed until it returns, but for the agents, which stay. */
 typedef void weft_serve_changed(void *ctx, const weft_serve_settings *settings);
 void weft__serve_config_hear(weft_serve_config *config, weft_serve_changed *changed, void *ctx);
-/* SIGHUP came: read everything again, change what can be changed now, name what cannot. A file with a mistake changes
- * nothing. False: it came because our terminal is gone, and nobody asked to outlive it. */
-bool weft__serve_config_reload(weft_serve_config *config, weft_server *server);
+/* Read everything again, change what can be changed now, name what cannot. A file with a mistake changes nothing. report:
+ * what came of it (serve_reload.h); may be NULL. */
+struct weft_reload;
+void weft__serve_config_reload(weft_serve_config *config, weft_server *server, struct weft_reload *report);
+/* SIGHUP came: does it mean that our terminal is gone, and nobody asked to outlive it? */
+bool weft__serve_config_hung_up(const weft_serve_config *config);
+/* Which files it was read from and what they said (digests), and which keys wait for a restart. Owned text. */
+int weft__serve_config_about(const weft_serve_config *config, char **ret, size_t *ret_len);
 
 /* May this URL be served with these settings? Explained if not. */
 weft_exit weft__serve_check(const weft_app *app, const weft_serve_settings *how, const weft_url *url);

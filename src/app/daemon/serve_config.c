@@ -10,6 +10,8 @@
 #include "alloc.h"
 #include "config.h"
 #include "failure.h"
+#include "mcp_config.h"
+#include "serve_reload.h"
 #include "trust.h"
 
 struct weft_serve_config {
@@ -25,17 +27,21 @@ struct weft_serve_config {
     void *ctx;
     char user[WEFT_PATH_SIZE];
     bool ends_with_terminal;
+    weft_reload *report; /* of the reload that is going on; NULL: nobody wants one */
 };
 
 static void say_remark(void *ctx, const weft_remark *remark) {
-    weft__warn_about(ctx, remark);
+    const weft_serve_config *self = ctx;
+    weft__warn_about(self->app, remark);
+    if (self->report)
+        weft__reload_problem(self->report, remark);
 }
 
 static int load_config(weft_serve_config *self, weft_config *ret) {
     weft_trust trust;
     weft__trust_look(self->app->layout, &trust);
     weft_config_from from = {self->user, self->app->layout->config, getenv, self->app->layout->aiwg, &self->typed, &trust};
-    return weft__config_load(ret, &from, &(weft_remarks){say_remark, self->app}, NULL);
+    return weft__config_load(ret, &from, &(weft_remarks){say_remark, self}, NULL);
 }
 
 /* Somebody closed the window: that is an end, unless we were told to outlive it (nohup) or never had one. */
@@ -58,6 +64,8 @@ static int fill_serve_settings(weft_serve_config *self, const weft_config *from,
         r = weft__agents_make(&ret->agent_rows, ret->default_agent, &self->memory, &ret->agents);
     if (r >= 0)
         r = weft__agents_roles(&ret->planners, &ret->executors, &self->memory, &ret->agents);
+    if (r >= 0)
+        r = weft__mcp_config_make(&ret->mcp_rows, &self->memory, &ret->mcp);
     return r;
 }
 
@@ -69,6 +77,9 @@ weft_automation_opts weft__serve_automation(const weft_serve_settings *settings)
         .watch = settings->watch,
         .watch_paths = settings->watch_paths.count ? settings->watch_paths.items : NULL,
         .ignore = settings->ignore.count ? settings->ignore.items : NULL,
+        .watches = settings->watches.text ? &settings->watches : NULL,
+        .settle_ms = settings->settle_ms,
+        .all_files = !settings->gitignore,
     };
 }
 
@@ -122,6 +133,8 @@ void weft__serve_config_hear(weft_serve_config *self, weft_serve_changed *change
 /* ---- again ---- */
 
 static void tell_change(const weft_serve_config *self, const weft_key *key, const weft_setting *now) {
+    if (self->report)
+        weft__reload_changed(self->report, key);
     if (!key->live)
         weft__warn(self->app, "weft serve: %s has changed; that needs a restart", key->path);
     else if (now->value.len < 200 && !key->shape) /* an agent's variables may hold secrets */
@@ -179,10 +192,20 @@ static int change_config(weft_serve_config *self, weft_config *next, weft_server
     return 0;
 }
 
-bool weft__serve_config_reload(weft_serve_config *self, weft_server *server) {
+bool weft__serve_config_hung_up(const weft_serve_config *self) {
+    return self->ends_with_terminal && !has_terminal();
+}
+
+/* Why the old one stays. */
+static const char *why_kept(int r) {
+    return r == -EKEYREJECTED ? "the configuration is not on record (\"weft trust\" shows it and asks)"
+           : r == -EBADMSG    ? "the configuration has a mistake"
+                              : weft_strerror(r);
+}
+
+void weft__serve_config_reload(weft_serve_config *self, weft_server *server, weft_reload *report) {
     weft_config next;
-    if (self->ends_with_terminal && !has_terminal())
-        return false;
+    self->report = report;
     int r = load_config(self, &next);
     if (r >= 0 && next.held)
         r = -EKEYREJECTED;
@@ -190,14 +213,48 @@ bool weft__serve_config_reload(weft_serve_config *self, weft_server *server) {
         r = change_config(self, &next, server);
     if (r < 0)
         weft__config_done(&next);
-    if (r == -EKEYREJECTED)
-        weft__warn(self->app, "weft serve: the configuration is not on record (\"weft trust\" shows it and asks); "
-                              "the old one stays in force");
-    else if (r == -EBADMSG)
-        weft__warn(self->app, "weft serve: the configuration has a mistake; the old one stays in force");
-    else if (r < 0)
-        weft__warn(self->app, "weft serve: %s; the old configuration stays in force", weft_strerror(r));
+    self->report = NULL;
+    if (r < 0)
+        weft__warn(self->app, "weft serve: %s; the old one stays in force", why_kept(r));
     else
         weft__warn(self->app, "weft serve: configuration reloaded");
-    return true;
+    if (report) {
+        report->done = r >= 0;
+        report->why = r < 0 ? why_kept(r) : NULL;
+        report->untrusted = r == -EKEYREJECTED;
+    }
+}
+
+/* ---- what is in force ---- */
+
+#define FILES 2
+
+static size_t file_digests(const weft_config *config, char digests[FILES][WEFT_TRUST_DIGEST], weft_member members[FILES][2],
+                           weft_val ret[FILES]) {
+    const weft_config_file *files[FILES] = {&config->project, &config->user};
+    size_t count = 0;
+    for (size_t i = 0; i < FILES; i++) {
+        if (!files[i]->path)
+            continue;
+        if (files[i]->text)
+            weft__trust_digest(files[i]->text, files[i]->len, digests[count]);
+        members[count][0] = (weft_member){"file", weft_str(files[i]->path)};
+        members[count][1] = (weft_member){"digest", files[i]->text ? weft_str(digests[count]) : weft_none()};
+        ret[count] = weft_obj(members[count], 2);
+        count++;
+    }
+    return count;
+}
+
+int weft__serve_config_about(const weft_serve_config *self, char **ret, size_t *ret_len) {
+    const weft_config *now = self->reloaded ? &self->current : &self->started;
+    char digests[FILES][WEFT_TRUST_DIGEST];
+    weft_member members[FILES][2];
+    weft_val files[FILES], restart[WEFT_MAX_KEYS];
+    size_t waiting = 0;
+    for (size_t i = 0; weft__keys[i].path; i++)
+        if (!weft__keys[i].live && !weft__config_same(&self->started.settings[i], &now->settings[i]))
+            restart[waiting++] = weft_str(weft__keys[i].path);
+    weft_val list = weft_arr(files, file_digests(now, digests, members, files));
+    return weft_to_text(WEFT_OBJ({"files", list}, {"restart", weft_arr(restart, waiting)}), NULL, ret, ret_len);
 }

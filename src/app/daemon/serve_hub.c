@@ -6,26 +6,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "acp_http.h"
-#include "aiwg_state.h"
 #include "alloc.h"
 #include "cdev_changes.h"
 #include "cdev_old.h"
 #include "cdev_rest.h"
 #include "config.h"
 #include "daemon_folder.h"
+#include "dashboard_methods.h"
 #include "descent.h"
 #include "event_stream.h"
 #include "failure.h"
 #include "hub_clients.h"
 #include "loop.h"
+#include "mcp_engine.h"
 #include "metrics.h"
 #include "passages.h"
 #include "process.h"
 #include "request_log.h"
 #include "roles.h"
+#include "serve_aiwg.h"
+#include "serve_harness.h"
+#include "serve_memory.h"
+#include "serve_news.h"
 #include "transport.h"
 #include "trust.h"
 #include "wiring.h"
@@ -44,6 +50,8 @@ struct weft_serve_hub {
     weft_automation *automation;
     weft_plans *plans;
     bool plans_ready;
+    weft_serve_harness harness;
+    weft_mcp_engine *mcp; /* NULL: not started */
     weft_dialects *dialects;
     weft_files *files;
     weft_git *git;
@@ -55,7 +63,9 @@ struct weft_serve_hub {
     weft_hub hub;
     weft_hub_host host;
     weft_acp_http *acp;
-    weft_aiwg_state *state; /* of an AIWG daemon, in files; NULL: it is none */
+    weft_serve_aiwg *aiwg;
+    weft_serve_news news;
+    weft_serve_memory memory;
     char folder[PATH_MAX];
     weft_gate request_log;
     const weft_gate *gates[MAX_GATES + 1];
@@ -144,8 +154,13 @@ static const char *served_store_path(const weft_serve_hub *self) {
     return told ? told : self->opts.app->layout->store;
 }
 
+/* For people. */
+static const char *served_store_name(const weft_serve_hub *self) {
+    return weft__store_has_files(self->opts.kind) ? served_store_path(self) : "the journal on PostgreSQL";
+}
+
 static weft_exit explain_store(const weft_serve_hub *self, int r, const char *why) {
-    const char *path = served_store_path(self);
+    const char *path = served_store_name(self);
     if (r == -EKEYREJECTED)
         return weft__fail(self->opts.app, WEFT_UNAUTHORISED, WEFT_TRUST_NEXT, "%s: %s", path, why);
     if (r == -EUCLEAN)
@@ -183,9 +198,11 @@ static weft_exit open_store(weft_serve_hub *self) {
     char why[WEFT_STORE_WHY] = "";
     const weft_serve_settings *how = self->opts.how;
     weft_store_opts opts = {.path = served_store_path(self),
+                            .url = how->store_url,
+                            .standbys = (int) how->store_standbys,
                             .on_damage = how->quarantine ? WEFT_DAMAGE_QUARANTINE : WEFT_DAMAGE_REFUSE};
     weft_exit status = WEFT_DONE;
-    if (weft__store_lasts(self->opts.kind))
+    if (weft__store_has_files(self->opts.kind))
         status = open_recorded(self, &opts, why);
     else {
         int r = weft__store_open(self->opts.kind, &opts, &self->store, why);
@@ -200,8 +217,13 @@ static weft_exit open_store(weft_serve_hub *self) {
 
 /* A stop has so much time in all. The tasks get what is not needed for the good-bye: most of it to go on, and the rest,
  * but not more than their grace time, to end when they are asked to. */
-static weft_engine_limits limits_of(const weft_serve_settings *how) {
+static weft_engine_limits limits_of(const weft_serve_hub *self, const weft_serve_settings *how) {
+    const weft_serve_settings *typed = self->opts.app->settings;
     weft_engine_limits limits = how->engine;
+    if (typed->hub_url) { /* what the hub has not heard yet must be kept: all of it, not the end of each session */
+        limits.max_running = typed->runner_slots ? (size_t) typed->runner_slots : limits.max_running;
+        limits.keep_output = limits.keep_bytes ? limits.keep_bytes : (uint64_t) 1 << 30;
+    }
     int64_t grace_ms = how->server.grace_ms ? how->server.grace_ms : WEFT_SERVE_GRACE_MS;
     int64_t tasks_ms = grace_ms > 2 * GOOD_BYE_MS ? grace_ms - GOOD_BYE_MS : grace_ms / 2 + 1;
     int64_t end_ms = tasks_ms * 3 / 8 + 1, asked_ms = limits.grace_ms ? limits.grace_ms : end_ms;
@@ -213,6 +235,11 @@ static weft_engine_limits limits_of(const weft_serve_settings *how) {
 static void on_undone(void *ctx, const weft_undone *undone) {
     const weft_serve_hub *self = ctx;
     weft__task_undone(self->engine, undone);
+}
+
+static void on_merged(void *ctx, const weft_merged *merged) {
+    const weft_serve_hub *self = ctx;
+    weft__task_merged(self->engine, merged);
 }
 
 /* Without them tasks run all the same, and their methods say what is missing. */
@@ -227,12 +254,19 @@ static void make_snapshots(weft_serve_hub *self) {
         .set_umask = true,
         .umask = weft__process_umask(),
         .on_undone = on_undone,
+        .on_merged = on_merged,
         .ctx = self,
     };
     bool wanted = self->opts.how->changes && self->opts.daemon->held;
     int r = wanted ? weft__snapshots_new(&opts, &self->snapshots) : 0;
     if (r < 0)
         weft__warn(self->opts.app, "weft serve: changes: %s", weft_strerror(r));
+}
+
+/* Which MCP servers an agent gets with every session. */
+static int list_agent_servers(void *ctx, const char *agent, weft_buf *out) {
+    const weft_serve_hub *self = ctx;
+    return self->hub.mcp ? weft__mcp_for_agent(self->hub.mcp, agent, out) : 0;
 }
 
 static int make_engine(weft_serve_hub *self) {
@@ -248,7 +282,9 @@ static int make_engine(weft_serve_hub *self) {
                              .requeue = how->requeue,
                              .resume = how->resume,
                              .isolate = how->isolation && strcmp(how->isolation, "worktree") == 0,
-                             .limits = limits_of(how),
+                             .setup = how->setup.text ? &how->setup : NULL,
+                             .limits = limits_of(self, how),
+                             .agent_servers = list_agent_servers,
                              .on_note = warn_of_note,
                              .ctx = self};
     if (!opts.folder)
@@ -263,6 +299,19 @@ static int make_engine(weft_serve_hub *self) {
 static bool read_flag(void *ctx, const char *name) {
     const weft_serve_hub *self = ctx;
     return weft__key_flag(self->opts.how, name);
+}
+
+/* The database and what lies beside it. */
+static uint64_t store_size(void *ctx) {
+    static const char *const ends[] = {"", "-wal", "-shm"};
+    char path[PATH_MAX];
+    struct stat info;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        snprintf(path, sizeof path, "%s%s", served_store_path(ctx), ends[i]);
+        bytes += stat(path, &info) == 0 ? (uint64_t) info.st_size : 0;
+    }
+    return bytes;
 }
 
 static void count_gates(void *ctx, weft_gate_counts *ret) {
@@ -283,6 +332,7 @@ weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub *
                                  .is_agent = is_agent,
                                  .show = start_changes,
                                  .flag = read_flag,
+                                 .store_size = weft__store_has_files(opts->kind) ? store_size : NULL,
                                  .gates = count_gates,
                                  .ctx = self};
     self->hub.host = &self->host;
@@ -354,6 +404,7 @@ static void start_automation(weft_serve_hub *self, const weft_serve_settings *ho
     weft_automation_opts opts = weft__serve_automation(how);
     opts.on_note = warn_of_note;
     opts.ctx = self;
+    opts.aiwg = self->opts.app->layout->aiwg;
     self->hub.automation = NULL;
     weft__automation_free(self->automation);
     self->automation = NULL;
@@ -363,6 +414,19 @@ static void start_automation(weft_serve_hub *self, const weft_serve_settings *ho
         weft__warn(self->opts.app, "weft serve: automation: %s", weft_strerror(r));
     else
         self->hub.automation = self->automation;
+}
+
+static bool refuses_sampling(const weft_serve_settings *how) {
+    return how->mcp_sampling && strcmp(how->mcp_sampling, "refuse") == 0;
+}
+
+static void start_mcp(weft_serve_hub *self) {
+    const weft_serve_settings *how = self->opts.how;
+    int r = weft__mcp_engine_new(self->engine, &how->mcp, refuses_sampling(how), &self->mcp);
+    if (r < 0)
+        weft__warn(self->opts.app, "weft serve: MCP servers: %s", weft_strerror(r));
+    else
+        self->hub.mcp = weft__mcp_engine_mcp(self->mcp);
 }
 
 static void on_plans_ready(void *ctx, int r) {
@@ -474,10 +538,13 @@ static int add_routes(weft_serve_hub *self, weft_server *server) {
     if (r >= 0)
         r = weft__cdev_rest_routes(&self->hub, server);
     if (r >= 0)
-        r = weft_server_login(server, NULL);
-    if (r >= 0)
         r = weft__acp_http_new(&self->hub, server, &self->acp);
     return r < 0 ? r : weft_server_public(server, "/readyz");
+}
+
+static weft_exit start_aiwg(weft_serve_hub *self) {
+    int r = weft__serve_aiwg_new(&self->hub, self->opts.daemon, self->opts.how, &self->aiwg);
+    return r < 0 ? weft__fail(self->opts.app, WEFT_FAILED, NULL, "%s", weft_strerror(r)) : WEFT_DONE;
 }
 
 weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server) {
@@ -492,13 +559,25 @@ weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server) {
                           weft_strerror(r));
     serve_folder(self);
     serve_checkers(self);
+    if (weft__health_new(&self->hub) < 0)
+        weft__warn(self->opts.app, "weft serve: health.history: %s", weft_strerror(-ENOMEM));
     start_automation(self, self->opts.how);
     start_plans(self);
-    return WEFT_DONE;
+    self->harness = (weft_serve_harness){.hub = &self->hub, .on_note = warn_of_note, .ctx = self};
+    weft__serve_harness_start(&self->harness, self->opts.how);
+    start_mcp(self);
+    weft__serve_memory_start(&self->memory, self->opts.loop, self->engine);
+    if (!self->opts.app->layout->aiwg) /* AIWG's log has lines of its own */
+        weft__serve_news_start(&self->news, self->opts.daemon, self->engine);
+    return start_aiwg(self);
 }
 
 const weft_agent *weft__serve_hub_agent(const weft_serve_hub *self) {
     return weft__agent_default(self->engine);
+}
+
+weft_engine *weft__serve_hub_engine(const weft_serve_hub *self) {
+    return self->engine;
 }
 
 uint64_t weft__serve_hub_running(const weft_serve_hub *self) {
@@ -506,14 +585,8 @@ uint64_t weft__serve_hub_running(const weft_serve_hub *self) {
 }
 
 void weft__serve_hub_ready(weft_serve_hub *self) {
-    const weft_layout *layout = self->opts.app->layout;
-    if (!layout->aiwg || !self->opts.daemon->held)
-        return;
-    int r = weft__aiwg_state_new(&self->hub, layout->home, layout->socket, weft__daemon_folder_put, &self->state);
-    if (r >= 0)
-        r = weft__aiwg_state_trouble(self->state);
-    if (r < 0)
-        weft__warn(self->opts.app, "weft serve: %s: %s", layout->home, weft_strerror(r));
+    if (self->aiwg)
+        weft__serve_aiwg_ready(self->aiwg);
 }
 
 void weft__serve_hub_opened(weft_serve_hub *self, weft_peer *peer) {
@@ -539,13 +612,16 @@ void weft__serve_hub_drained(weft_serve_hub *self, weft_peer *peer) {
 }
 
 void weft__serve_hub_set(weft_serve_hub *self, const weft_serve_settings *how) {
-    weft_engine_limits limits = limits_of(how);
+    weft_engine_limits limits = limits_of(self, how);
     self->agents = how->agents;
     weft__engine_set(self->engine, &self->agents, &limits);
     if (self->git)
         weft__git_set_may_write(self->git, how->git_write);
     if (self->checkers && weft__checkers_set(self->checkers, &how->checker_rows) < 0)
         weft__warn(self->opts.app, "weft serve: checkers: %s", weft_strerror(-ENOMEM));
+    weft__serve_harness_set(&self->harness, how);
+    if (self->hub.mcp && weft__mcp_set(self->hub.mcp, &how->mcp, refuses_sampling(how)) < 0)
+        weft__warn(self->opts.app, "weft serve: MCP servers: %s", weft_strerror(-ENOMEM));
     if (how->automation_changed) /* otherwise rules go on resting, and nothing is watched anew */
         start_automation(self, how);
 }
@@ -554,8 +630,11 @@ void weft__serve_hub_set(weft_serve_hub *self, const weft_serve_settings *how) {
 
 void weft__serve_hub_stop(weft_serve_hub *self, bool force, void (*on_stopped)(void *ctx), void *ctx) {
     self->hub.stopping = true;
+    if (self->aiwg)
+        weft__serve_aiwg_stop(self->aiwg);
     self->hub.automation = NULL;
     self->automation = weft__automation_free(self->automation);
+    weft__mcp_engine_stop(self->mcp);
     weft__engine_stop(self->engine, force, on_stopped, ctx);
 }
 
@@ -568,20 +647,29 @@ weft_serve_hub *weft__serve_hub_close(weft_serve_hub *self) {
     if (!self)
         return NULL;
     weft__later_cancel(&self->stop);
+    if (self->engine)
+        weft__health_free(&self->hub);
+    self->hub.service = NULL; /* it has gone */
     self->hub.server = NULL;
-    weft__aiwg_state_free(self->state);
+    weft__serve_news_end(&self->news);
+    weft__serve_memory_end(&self->memory);
+    self->aiwg = weft__serve_aiwg_free(self->aiwg);
     weft__cdev_changes_free(self->changes);
     weft__files_free(self->files); /* before the clients, who free what waits for them */
     weft__git_free(self->git);
     weft__checkers_free(self->checkers);
     leave_checks_folder(self);
+    weft__serve_harness_end(&self->harness);
     weft__snapshots_free(self->snapshots);
     weft__acp_http_free(self->acp);
+    self->hub.mcp = NULL;
+    weft__mcp_engine_close(self->mcp);
     weft__hub_clients_free(self->hub.clients);
     weft__hub_metrics_free(&self->hub);
     weft__automation_free(self->automation);
     self->hub.plans = weft__plans_free(self->plans);
     weft__engine_free(self->engine);
+    weft__mcp_engine_free(self->mcp);
     weft__dialects_free(self->dialects);
     weft__store_close(self->store);
     return weft__free(NULL, self);

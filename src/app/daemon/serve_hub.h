@@ -35,8 +35,9 @@ const weft_gate *const *weft__serve_hub_gates(weft_serve_hub *self);
 /* Read the journal, clear up what an earlier daemon left, begin. Runs the loop until that is done; clients may come
  * afterwards. Failures are explained. */
 weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server);
-/* The agent that does what names none: as configured, or as somebody chose since. NULL: there is none of that name. */
+/* The default agent: as configured, or as somebody chose since. NULL: there is none of that name. */
 const weft_agent *weft__serve_hub_agent(const weft_serve_hub *self);
+weft_engine *weft__serve_hub_engine(const weft_serve_hub *self);
 /* How many tasks run now. */
 uint64_t weft__serve_hub_running(const weft_serve_hub *self);
 /* The endpoints are open, so that the folder is surely ours: an AIWG daemon begins to write its state files. */

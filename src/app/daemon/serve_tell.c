@@ -40,9 +40,10 @@ static const char *token_path(const weft_serve_facts *facts) {
 bool weft__serve_publish(const weft_serve_facts *facts) {
     const weft_app *app = facts->app;
     weft_val urls[WEFT_MAX_TEXTS + 1];
-    char folder[PATH_MAX];
+    char folder[PATH_MAX], dashboard[WEFT_LINK_SIZE];
     size_t count = 0;
     int r = -ENOENT;
+    bool web = weft__serve_web_address(facts->server, dashboard) >= 0;
     for (const char *url; count <= WEFT_MAX_TEXTS && (url = weft_server_url(facts->server, count)); count++)
         urls[count] = weft_str(url);
     weft_val about = WEFT_OBJ({"pid", weft_int(getpid())}, {"version", weft_str(weft_version())},
@@ -50,6 +51,7 @@ bool weft__serve_publish(const weft_serve_facts *facts) {
                               {"unix", weft_str_or_none(url_with(facts->server, WEFT_KNOWS_USER, WEFT_KNOWS_USER))},
                               {"http", weft_str_or_none(url_of_http(facts->server))},
                               {"ws", weft_str_or_none(url_with(facts->server, WEFT_UPGRADES, WEFT_UPGRADES))},
+                              {"dashboard", web ? weft_str(dashboard) : weft_none()},
                               {"tokenFile", facts->token ? weft_str(token_path(facts)) : weft_none()},
                               {"agent", WEFT_OBJ({"name", weft_str(facts->agent)}, {"driver", weft_str(facts->driver)})});
     if (facts->held) {
@@ -68,6 +70,17 @@ static void say_where(const weft_serve_facts *facts, FILE *to) {
     const char *url;
     for (size_t i = 0; (url = weft_server_url(facts->server, i)); i++)
         fprintf(to, "listening on %s\n", url);
+}
+
+/* A link that logs in, once. Where standard error is a file the link is in it, and soon good for nothing. */
+static void say_dashboard(const weft_serve_facts *facts, FILE *to) {
+    char link[WEFT_LINK_SIZE];
+    if (weft__serve_web_link(facts->web, "token", link) < 0)
+        return;
+    fprintf(to, "\nThe dashboard:\n    %s\n", link);
+    if (facts->token)
+        fprintf(to, "The link logs one browser in, once, within %d minutes; \"%s open\" makes another.\n",
+                WEFT_LINK_MS / 60000, program_invocation_name);
 }
 
 /* The rest of the world has no weft. */
@@ -123,6 +136,7 @@ void weft__serve_say_what_next(const weft_serve_facts *facts) {
     say_where(facts, to);
     if (facts->on_stdio)
         return;
+    say_dashboard(facts, to);
     fprintf(to, "\nTry, in another terminal%s:\n", facts->held ? " in this folder" : "");
     if (facts->held) {
         weft__serve_say_verbs(to, facts->agent, facts->driver);

@@ -3,6 +3,7 @@
 #define WEFT_SERVE_TELL_H
 
 #include "serve.h"
+#include "serve_web.h"
 
 typedef struct weft_serve_facts {
     weft_app *app;
@@ -12,6 +13,7 @@ typedef struct weft_serve_facts {
     bool token;                 /* one is needed */
     bool held;                  /* it is the daemon of its folder */
     bool on_stdio;              /* standard output is a connection */
+    const weft_serve_web *web;
 } weft_serve_facts;
 
 /* endpoint.json, and with --json a line on standard output. True: the file must be taken back at the end. */

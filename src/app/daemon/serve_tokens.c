@@ -11,6 +11,7 @@
 #include "buf.h"
 #include "hub.h"
 #include "reply.h"
+#include "server.h"
 #include "write.h"
 
 /* A hundred years is as good as for ever, and cannot overflow. */
@@ -103,23 +104,27 @@ static int add_token(weft_req *req, const weft_json *params, void *ctx) {
     return r;
 }
 
-static int write_listed(weft_buf *out, const weft_token_row *row) {
-    char created[WEFT_STAMP], expires[WEFT_STAMP];
+static int write_listed(weft_buf *out, const weft_serve_tokens *self, const weft_token_row *row, const char *caller) {
+    char created[WEFT_STAMP], expires[WEFT_STAMP], seen[WEFT_STAMP];
     weft_val value = WEFT_OBJ({"name", weft_str(row->name)}, {"scopes", weft_str(row->scopes)},
                               {"createdAt", seconds_stamp(row->created_at, created)},
-                              {"expiresAt", seconds_stamp(row->expires_at, expires)});
+                              {"expiresAt", seconds_stamp(row->expires_at, expires)},
+                              {"lastSeenAt", seconds_stamp(weft__server_token_seen(self->server, row->name), seen)},
+                              {"device", row->device ? weft_bool(true) : weft_none()},
+                              {"current", strcmp(row->name, caller) == 0 ? weft_bool(true) : weft_none()});
     return weft__write_val(out, NULL, &value);
 }
 
 static int list_tokens(weft_req *req, const weft_json *params, void *ctx) {
     const weft_serve_tokens *self = ctx;
+    const char *caller = weft_req_identity(req)->name;
     weft_buf out = {0};
     (void) params;
     int r = weft__buf_put(&out, NULL, "[", 1);
     for (size_t i = 0; r >= 0 && i < self->list.count; i++) {
         r = i ? weft__buf_put(&out, NULL, ",", 1) : 0;
         if (r >= 0)
-            r = write_listed(&out, &self->list.rows[i]);
+            r = write_listed(&out, self, &self->list.rows[i], caller);
     }
     if (r >= 0)
         r = weft__buf_put(&out, NULL, "]", 1);
@@ -162,39 +167,42 @@ static const weft_error_row list_errors[] = {WEFT_ERROR_AGENT, {0}};
 static const weft_error_row revoke_errors[] = {
     WEFT_ERROR_AGENT, {404, "There is no token of this name", "tokenNotFound"}, WEFT_ERROR_STORAGE, {0}};
 
+const weft_method weft__token_rows[] = {
+    {.name = "token.add",
+     .handler = add_token,
+     .params = add_params,
+     .help = "make a token with a name; its secret is in the answer and kept nowhere",
+     .scope = WEFT_ADMIN,
+     .result = "{\"type\":\"object\",\"properties\":{" TOKEN_ROW ",\"token\":{\"type\":\"string\"}}}",
+     .errors = add_errors,
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
+    {.name = "token.list",
+     .handler = list_tokens,
+     .params = weft__no_params,
+     .help = "the tokens that have a name",
+     .scope = WEFT_ADMIN,
+     .result = "{\"type\":\"object\",\"properties\":{\"tokens\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
+               "\"properties\":{" TOKEN_ROW ",\"lastSeenAt\":{\"type\":\"string\"},\"device\":{\"type\":\"boolean\"},"
+               "\"current\":{\"type\":\"boolean\"}}}}}}",
+     .errors = list_errors,
+     .flags = WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
+    {.name = "token.revoke",
+     .handler = revoke_token,
+     .params = revoke_params,
+     .help = "take a token back; its connections are closed",
+     .scope = WEFT_ADMIN,
+     .result = "{\"type\":\"object\",\"properties\":{\"revoked\":{\"type\":\"string\"}}}",
+     .errors = revoke_errors,
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
+    {0},
+};
+
 int weft__serve_tokens_offer(weft_serve_tokens *self, weft_server *server) {
-    static const weft_method rows[] = {
-        {.name = "token.add",
-         .handler = add_token,
-         .params = add_params,
-         .help = "make a token with a name; its secret is in the answer and kept nowhere",
-         .scope = WEFT_ADMIN,
-         .result = "{\"type\":\"object\",\"properties\":{" TOKEN_ROW ",\"token\":{\"type\":\"string\"}}}",
-         .errors = add_errors,
-         .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
-        {.name = "token.list",
-         .handler = list_tokens,
-         .params = weft__no_params,
-         .help = "the tokens that have a name",
-         .scope = WEFT_ADMIN,
-         .result = "{\"type\":\"object\",\"properties\":{\"tokens\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
-                   "\"properties\":{" TOKEN_ROW "}}}}}",
-         .errors = list_errors,
-         .flags = WEFT_STRICT | WEFT_FOR_PEOPLE},
-        {.name = "token.revoke",
-         .handler = revoke_token,
-         .params = revoke_params,
-         .help = "take a token back; its connections are closed",
-         .scope = WEFT_ADMIN,
-         .result = "{\"type\":\"object\",\"properties\":{\"revoked\":{\"type\":\"string\"}}}",
-         .errors = revoke_errors,
-         .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
-    };
-    static_assert(sizeof rows == sizeof self->methods, "a place for each");
+    static_assert(sizeof weft__token_rows - sizeof weft__token_rows[0] == sizeof self->methods, "a place for each");
     int r = 0;
     self->server = server;
-    memcpy(self->methods, rows, sizeof rows);
-    for (size_t i = 0; r >= 0 && i < sizeof rows / sizeof rows[0]; i++) {
+    memcpy(self->methods, weft__token_rows, sizeof self->methods);
+    for (size_t i = 0; r >= 0 && weft__token_rows[i].name; i++) {
         self->methods[i].ctx = self;
         r = weft_service_add(weft_server_service(server), &self->methods[i]);
     }

@@ -18,6 +18,8 @@ typedef struct weft_serve_tokens {
 int weft__serve_tokens_load(weft_serve_tokens *self, char ret_why[WEFT_TRUST_WHY]);
 /* The methods. */
 int weft__serve_tokens_offer(weft_serve_tokens *self, weft_server *server);
+/* The rows; a name of NULL ends them. */
+extern const weft_method weft__token_rows[];
 /* Read them again and put them in force. */
 int weft__serve_tokens_apply(weft_serve_tokens *self, char ret_why[WEFT_TRUST_WHY]);
 

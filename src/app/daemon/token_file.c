@@ -2,14 +2,12 @@
 #include "token_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "alloc.h"
 #include "buf.h"
@@ -22,7 +20,7 @@
 /* ---- names and scopes ---- */
 
 static bool is_scope(const char *text, size_t len) {
-    static const char *const names[] = {"read", "work", "admin", "metrics", "exec"};
+    static const char *const names[] = {"read", "work", "admin", "metrics", "exec", "runner"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strlen(names[i]) == len && memcmp(text, names[i], len) == 0)
             return true;
@@ -57,8 +55,8 @@ static int explain_tokens(int r, const char *path, const char *what, char ret_wh
     return r;
 }
 
-/* Beside the trust record, with a name that the project's identity gives. -ENOENT: there is no daemon's folder here. */
-static int tokens_path(const weft_layout *layout, char ret[PATH_MAX], char ret_why[WEFT_TRUST_WHY]) {
+int weft__state_path(const weft_layout *layout, const char *kind, const char *ext, char ret[PATH_MAX],
+                     char ret_why[WEFT_TRUST_WHY]) {
     char id[WEFT_TRUST_ID], digest[WEFT_TRUST_DIGEST], record[PATH_MAX];
     int r = weft__trust_id(layout->home, id);
     if (r < 0)
@@ -68,8 +66,12 @@ static int tokens_path(const weft_layout *layout, char ret[PATH_MAX], char ret_w
         return explain_tokens(r, "your state folder", "neither XDG_STATE_HOME nor HOME is set", ret_why);
     weft__trust_digest(id, strlen(id), digest);
     char *slash = strrchr(record, '/');
-    int n = snprintf(ret, PATH_MAX, "%.*s/tokens-%.32s.json", (int) (slash - record), record, digest);
+    int n = snprintf(ret, PATH_MAX, "%.*s/%s-%.32s.%s", (int) (slash - record), record, kind, digest, ext);
     return n >= PATH_MAX - 8 ? explain_tokens(-ENAMETOOLONG, record, NULL, ret_why) : 0;
+}
+
+static int tokens_path(const weft_layout *layout, char ret[PATH_MAX], char ret_why[WEFT_TRUST_WHY]) {
+    return weft__state_path(layout, "tokens", "json", ret, ret_why);
 }
 
 /* ---- reading ---- */
@@ -93,8 +95,9 @@ static bool read_digest(const char *text, unsigned char ret[32]) {
 /* A row that cannot be understood is not passed over: the next change would drop it for good. */
 static bool read_row(const weft_json *from, weft_token_row *ret) {
     const char *name = weft_get_str(from, "name", "");
-    *ret =
-        (weft_token_row){.created_at = weft_get_int(from, "createdAt", 0), .expires_at = weft_get_int(from, "expiresAt", 0)};
+    *ret = (weft_token_row){.created_at = weft_get_int(from, "createdAt", 0),
+                            .expires_at = weft_get_int(from, "expiresAt", 0),
+                            .device = weft_get_bool(from, "device", false)};
     if (!weft__token_is_name(name) || weft__token_scopes(weft_get_str(from, "scopes", ""), ret->scopes) < 0)
         return false;
     snprintf(ret->name, sizeof ret->name, "%s", name);
@@ -149,7 +152,8 @@ static int write_row(weft_buf *out, const weft_token_row *row) {
     for (size_t i = 0; i < sizeof row->digest; i++)
         snprintf(digest + 2 * i, 3, "%02x", row->digest[i]);
     weft_val value = WEFT_OBJ({"name", weft_str(row->name)}, {"scopes", weft_str(row->scopes)}, {"sha256", weft_str(digest)},
-                              {"createdAt", weft_int(row->created_at)}, {"expiresAt", weft_int(row->expires_at)});
+                              {"createdAt", weft_int(row->created_at)}, {"expiresAt", weft_int(row->expires_at)},
+                              {"device", row->device ? weft_bool(true) : weft_none()});
     return weft__write_val(out, NULL, &value);
 }
 
@@ -164,31 +168,13 @@ static int write_tokens(weft_buf *out, const weft_token_list *list) {
     return r < 0 ? r : weft__buf_put(out, NULL, end, strlen(end));
 }
 
-/* A token that was revoked stays revoked, also when the power goes. */
-static int sync_folder_of(const char *path) {
-    char folder[PATH_MAX];
-    snprintf(folder, sizeof folder, "%.*s", (int) (strrchr(path, '/') - path), path);
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int r = fd < 0 || fsync(fd) < 0 ? -errno : 0;
-    if (fd >= 0)
-        close(fd);
-    return r;
-}
-
 static int replace_tokens(const char *path, const weft_token_list *list) {
-    char beside[PATH_MAX + 8];
     weft_buf text = {0};
-    snprintf(beside, sizeof beside, "%s.new", path);
-    unlink(beside); /* of one that was killed between the two steps */
     int r = write_tokens(&text, list);
-    int fd = r < 0 ? r : weft__private_open(beside, O_WRONLY | O_CREAT | O_EXCL);
-    r = fd < 0 ? fd : weft__private_write_synced(fd, weft__buf_head(&text), weft__buf_len(&text));
-    if (fd >= 0)
-        close(fd);
-    if (r >= 0 && rename(beside, path) < 0)
-        r = -errno;
+    if (r >= 0)
+        r = weft__private_replace(path, weft__buf_head(&text), weft__buf_len(&text));
     weft__buf_done(&text, NULL);
-    return r < 0 ? r : sync_folder_of(path);
+    return r;
 }
 
 /* ---- changing ---- */

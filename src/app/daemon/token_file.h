@@ -20,6 +20,7 @@ typedef struct weft_token_row {
     char scopes[WEFT_TOKEN_SCOPES]; /* separated by blanks */
     unsigned char digest[32];
     int64_t created_at, expires_at; /* seconds since 1970; expires_at 0: never */
+    bool device;                    /* it was paired ("weft pair") */
 } weft_token_row;
 
 typedef struct weft_token_list {
@@ -29,9 +30,14 @@ typedef struct weft_token_list {
 
 /* "read,work" or "read work" as "read work". -EINVAL: one of them is no scope, or there is none. */
 int weft__token_scopes(const char *text, char ret[WEFT_TOKEN_SCOPES]);
-#define WEFT_TOKEN_SCOPE_NAMES "read, work, admin, metrics, exec"
+#define WEFT_TOKEN_SCOPE_NAMES "read, work, admin, metrics, exec, runner"
 /* 1 to 64 letters, digits, dots, dashes and underscores; not "token", which is the first start's. */
 bool weft__token_is_name(const char *name);
+
+/* Where something of this project is kept in the user's state folder, beside the trust record: KIND-DIGEST.EXT, with a name
+ * that the project's identity gives. -ENOENT: there is no daemon's folder here; <0 with a sentence. */
+int weft__state_path(const weft_layout *layout, const char *kind, const char *ext, char ret[PATH_MAX],
+                     char ret_why[WEFT_TRUST_WHY]);
 
 /* All of them; none when there is no file. <0 with a sentence: it cannot be read, or is not what Weft wrote. */
 int weft__tokens_load(const weft_layout *layout, weft_token_list *ret, char ret_why[WEFT_TRUST_WHY]);

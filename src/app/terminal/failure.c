@@ -8,6 +8,7 @@
 
 #include "daemon_log.h"
 #include "transport.h"
+#include "wrap.h"
 
 #define MAX_SENTENCE 1024
 
@@ -46,18 +47,25 @@ weft_exit weft__fail(const weft_app *app, weft_exit status, const char *next, co
     return status;
 }
 
+/* The usage is ours, so nothing in it needs to be escaped; a long one is wrapped as in the help. */
+static void put_usage(const weft_app *app) {
+    char usage[MAX_SENTENCE];
+    snprintf(usage, sizeof usage, "usage: weft %s [options] %s", app->verb->name, app->verb->usage);
+    fputs("  ", app->err.file);
+    weft__put_wrapped(app->err.file, usage, 2, 6);
+    fprintf(app->err.file, "\n  weft %s -h shows examples.\n", app->verb->name);
+}
+
 weft_exit weft__misused(const weft_app *app, const char *format, ...) {
-    char what[MAX_SENTENCE], next[MAX_SENTENCE];
+    char what[MAX_SENTENCE];
     va_list args;
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
+    weft_exit status = weft__fail(app, WEFT_USAGE, app->verb ? NULL : "weft -h lists the verbs.", "%s", what);
     if (app->verb)
-        snprintf(next, sizeof next, "usage: weft %s [options]%s%s\nweft %s -h shows examples.", app->verb->name,
-                 *app->verb->usage ? " " : "", app->verb->usage, app->verb->name);
-    else
-        snprintf(next, sizeof next, "weft -h lists the verbs.");
-    return weft__fail(app, WEFT_USAGE, next, "%s", what);
+        put_usage(app);
+    return status;
 }
 
 static void say_line(const weft_app *app, const char *level, const char *ink, const char *format, va_list args) {

@@ -19,7 +19,7 @@ weft_json weft__form_of(const weft_json *question) {
 static void put_json(const weft_screen *screen, const weft_json *value) {
     const weft_screen plain = {.file = screen->file, .terminal = screen->terminal};
     weft_bytes text;
-    if (weft_text(value, &text) >= 0)
+    if (weft_bytes_of(value, &text) >= 0)
         weft__put_text(screen, text.data, text.len);
     else if (value->text)
         weft__put_compact(&plain, value);
@@ -94,7 +94,7 @@ void weft__form_put(const weft_screen *screen, const weft_json *schema) {
 
 static bool is_typed(const weft_json *text, const char *typed, size_t len) {
     weft_bytes is;
-    return weft_text(text, &is) >= 0 && is.len == len && strncasecmp(is.data, typed, len) == 0;
+    return weft_bytes_of(text, &is) >= 0 && is.len == len && strncasecmp(is.data, typed, len) == 0;
 }
 
 /* By its number, as shown, its value or its title. */
@@ -256,7 +256,7 @@ int weft__form_put_named(weft_form_filling *filling, const char *pair, char why[
     for (weft_iter it = weft_iterate(&filling->fields);
          equals && weft_typeof(&filling->fields) == WEFT_OBJECT && weft_next(&it);) {
         weft_bytes name;
-        if (weft_text(&it.name, &name) >= 0 && name.len == len && memcmp(name.data, pair, len) == 0)
+        if (weft_bytes_of(&it.name, &name) >= 0 && name.len == len && memcmp(name.data, pair, len) == 0)
             return put_filled(filling, &it, equals + 1, why);
     }
     return -ENOENT;

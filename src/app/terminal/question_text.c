@@ -38,12 +38,12 @@ static void put_lines(const weft_screen *screen, weft_bytes text) {
 /* A text with a NUL in it cannot be compared as lines, and is shown as it is. */
 static bool has_no_nul(const weft_json *text) {
     weft_bytes bytes;
-    return weft_text(text, &bytes) < 0 || !memchr(bytes.data, '\0', bytes.len);
+    return weft_bytes_of(text, &bytes) < 0 || !memchr(bytes.data, '\0', bytes.len);
 }
 
 static void put_whole(const weft_screen *screen, const char *what, const weft_json *text) {
     weft_bytes bytes;
-    if (weft_text(text, &bytes) < 0)
+    if (weft_bytes_of(text, &bytes) < 0)
         return;
     fprintf(screen->file, "    %s:\n", what);
     put_lines(screen, bytes);
@@ -52,7 +52,7 @@ static void put_whole(const weft_screen *screen, const char *what, const weft_js
 /* A string of the agent's, in one line. */
 static void put_json_text(const weft_screen *screen, const weft_json *text) {
     weft_bytes bytes;
-    if (weft_text(text, &bytes) >= 0)
+    if (weft_bytes_of(text, &bytes) >= 0)
         weft__put_text(screen, bytes.data, bytes.len);
 }
 
@@ -83,7 +83,7 @@ static void put_value(const weft_screen *screen, const char *name, size_t len, c
     fputs("  ", screen->file);
     weft__put_text(screen, name, len);
     fputs(": ", screen->file);
-    if (weft_text(value, &text) < 0)
+    if (weft_bytes_of(value, &text) < 0)
         weft__put_compact(&json, value);
     else if (!memchr(text.data, '\n', text.len))
         weft__put_text(screen, text.data, text.len);
@@ -95,7 +95,7 @@ static void put_value(const weft_screen *screen, const char *name, size_t len, c
 static void put_detail_members(const weft_screen *screen, const weft_json *object) {
     for (weft_iter it = weft_iterate(object); weft_next(&it);) {
         weft_bytes name;
-        if (weft_text(&it.name, &name) >= 0)
+        if (weft_bytes_of(&it.name, &name) >= 0)
             put_value(screen, name.data, name.len, &it.value);
     }
 }
@@ -106,7 +106,7 @@ static void put_detail_part(const weft_screen *screen, const weft_json *part) {
     weft_bytes bytes;
     if (strcmp(type, "diff") == 0)
         put_diff(screen, part);
-    else if (weft_text(&text, &bytes) >= 0)
+    else if (weft_bytes_of(&text, &bytes) >= 0)
         put_lines(screen, bytes);
     else
         put_value(screen, type, strlen(type), part);
@@ -265,7 +265,7 @@ int weft__question_option(const weft_json *question, const char *answer, const c
 }
 
 const char *weft__question_option_why(int r) {
-    return r == 0        ? "That is none of them."
+    return r == 0        ? "That is not one of the options."
            : r == -EPERM ? "It can only be allowed for good: type that option's number."
                          : "Several of them could be meant: type a number.";
 }

@@ -63,6 +63,37 @@ void weft__put_text(const weft_screen *screen, const char *text, size_t len) {
     }
 }
 
+static bool needs_quotes(const char *path) {
+    for (; *path; path++)
+        if ((unsigned char) *path < 0x20 || *path == 0x7f || *path == '"' || *path == '\\')
+            return true;
+    return false;
+}
+
+void weft__put_path(const weft_screen *screen, const char *path) {
+    static const char letters[][2] = {"\tt", "\nn", "\rr", "\"\"", "\\\\"};
+    if (!needs_quotes(path)) {
+        weft__put_text(screen, path, strlen(path));
+        return;
+    }
+    fputc('"', screen->file);
+    while (*path) {
+        size_t plain = 0, i = 0;
+        while ((unsigned char) path[plain] >= 0x20 && path[plain] != 0x7f && path[plain] != '"' && path[plain] != '\\')
+            plain++;
+        weft__put_text(screen, path, plain);
+        path += plain;
+        while (i < sizeof letters / sizeof letters[0] && letters[i][0] != *path)
+            i++;
+        if (*path && i < sizeof letters / sizeof letters[0])
+            fprintf(screen->file, "\\%c", letters[i][1]);
+        else if (*path)
+            fprintf(screen->file, "\\%03o", (unsigned) (unsigned char) *path);
+        path += *path != 0;
+    }
+    fputc('"', screen->file);
+}
+
 /* ---- JSON: a walk over the tokens of a text that has been validated ---- */
 
 static bool is_json_space(char c) {

@@ -35,6 +35,10 @@ void weft__plain(const weft_screen *screen);
  * as \u escapes; elsewhere it goes out as it is. */
 void weft__put_text(const weft_screen *screen, const char *text, size_t len);
 
+/* A file's name, which stays on its line: one with control characters, quotes or backslashes is written in quotes, as git
+ * does. */
+void weft__put_path(const weft_screen *screen, const char *path);
+
 /* A JSON value: indented and in colours, or in one line. No line end behind it. */
 void weft__put_pretty(const weft_screen *screen, const weft_json *value);
 void weft__put_compact(const weft_screen *screen, const weft_json *value);

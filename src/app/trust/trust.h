@@ -100,6 +100,9 @@ bool weft__trust_has_strange_token(const weft_trust *trust);
 int weft__trust_enter(const weft_layout *layout, int (*make)(const weft_layout *layout), char ret_why[WEFT_TRUST_WHY]);
 /* A token file of ours, before it gets its name. The lock must be held. */
 int weft__trust_token(const weft_layout *layout, const char *id, char ret_why[WEFT_TRUST_WHY]);
+/* The user has just changed the project's configuration through Weft, from old (NULL: there was none) to now. 1 the new text
+ * is on record; 0 the old one was not, so the new one waits for "weft trust" as well. < 0 with a sentence. */
+int weft__trust_config(const weft_layout *layout, const weft_bytes *old, weft_bytes now, char ret_why[WEFT_TRUST_WHY]);
 /* Around opening the journal. begin: 0, and the epoch that is expected; -EKEYREJECTED: this journal is not on record. end:
  * what is there now is ours, epoch: NULL: it could not be opened. < 0 with a sentence. */
 int weft__trust_open_begin(const weft_layout *layout, const char *path, char ret_epoch[WEFT_EPOCH + 1],

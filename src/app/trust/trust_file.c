@@ -262,18 +262,14 @@ void weft__trust_unlock(int lock) {
     close(lock);
 }
 
-static weft_val text_or_none(const char *text) {
-    return *text ? weft_str(text) : weft_none();
-}
-
 static int write_entry(weft_buf *out, const weft_trust_entry *entry) {
     char now[WEFT_STAMP];
-    weft_val value =
-        WEFT_OBJ({"path", weft_str(entry->path)}, {"aiwg", weft_bool(entry->aiwg)}, {"folder", text_or_none(entry->folder)},
-                 {"journal", text_or_none(entry->journal)}, {"log", text_or_none(entry->log)},
-                 {"epoch", text_or_none(entry->epoch)}, {"opening", entry->opening ? weft_bool(true) : weft_none()},
-                 {"token", text_or_none(entry->token)}, {"config", text_or_none(entry->config)},
-                 {"confirmed", weft_bool(entry->confirmed)}, {"at", weft_str(weft__clock_text(now))});
+    weft_val value = WEFT_OBJ({"path", weft_str(entry->path)}, {"aiwg", weft_bool(entry->aiwg)},
+                              {"folder", weft__text_or_none(entry->folder)}, {"journal", weft__text_or_none(entry->journal)},
+                              {"log", weft__text_or_none(entry->log)}, {"epoch", weft__text_or_none(entry->epoch)},
+                              {"opening", entry->opening ? weft_bool(true) : weft_none()},
+                              {"token", weft__text_or_none(entry->token)}, {"config", weft__text_or_none(entry->config)},
+                              {"confirmed", weft_bool(entry->confirmed)}, {"at", weft_str(weft__clock_text(now))});
     return weft__write_val(out, NULL, &value);
 }
 

@@ -88,6 +88,31 @@ int weft__trust_token(const weft_layout *layout, const char *id, char ret_why[WE
     return change_locked(layout, set_token, id, ret_why);
 }
 
+/* ---- the configuration ---- */
+
+typedef struct config_change {
+    const weft_bytes *old; /* NULL: there was no file */
+    weft_bytes now;
+} config_change;
+
+/* Whoever could write to the old file could have written anything into it: only what was on record is built upon. */
+static int set_config(weft_trust_entry *entry, const void *ctx) {
+    const config_change *change = ctx;
+    char before[WEFT_TRUST_DIGEST];
+    if (change->old) {
+        weft__trust_digest(change->old->data, change->old->len, before);
+        if (strcmp(before, entry->config) != 0)
+            return -EKEYREJECTED;
+    }
+    weft__trust_digest(change->now.data, change->now.len, entry->config);
+    return 0;
+}
+
+int weft__trust_config(const weft_layout *layout, const weft_bytes *old, weft_bytes now, char ret_why[WEFT_TRUST_WHY]) {
+    int r = change_entry(layout, set_config, &(config_change){old, now}, ret_why);
+    return r == -EKEYREJECTED ? 0 : r < 0 ? r : 1;
+}
+
 /* ---- the journal ---- */
 
 static int set_opening(weft_trust_entry *entry, const void *ctx) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agents.h"
+#include "secret.h"
 #include "trust_view.h"
 
 #define LABEL 10
@@ -60,6 +61,32 @@ static void describe_agent(const weft_iter *it, char *ret, size_t size) {
         add_text(ret, size, ", may do what it likes without asking");
 }
 
+static void describe_mcp(const weft_iter *it, char *ret, size_t size) {
+    weft_json args = weft_get(&it->value, "args"), env = weft_get(&it->value, "env");
+    const char *command = weft_get_str(&it->value, "command", NULL);
+    snprintf(ret, size, "MCP server %s: %s", weft_str_of(&it->name, ""),
+             command ? command : weft_get_str(&it->value, "url", ""));
+    for (weft_iter word = weft_iterate(&args); weft_next(&word);) {
+        add_text(ret, size, " ");
+        add_text(ret, size, weft_str_of(&word.value, ""));
+    }
+    for (weft_iter set = weft_iterate(&env); weft_next(&set);) {
+        add_text(ret, size, ", sets ");
+        add_text(ret, size, weft_str_of(&set.name, ""));
+    }
+}
+
+/* Whoever wrote the rule names what it takes from here and sends away. */
+static void add_secrets(char *ret, size_t size, const weft_json *action) {
+    const char *end = action->text + action->len, *at = action->text;
+    for (size_t len = 0; (at = weft__secret_find(at, &len)) && at < end; at += len) {
+        char name[MAX_TEXT];
+        snprintf(name, sizeof name, "%.*s", (int) (len < MAX_TEXT - 1 ? len : MAX_TEXT - 1), at);
+        add_text(ret, size, ", sends ");
+        add_text(ret, size, name);
+    }
+}
+
 static void describe_rule(const weft_json *rule, char *ret, size_t size) {
     weft_json on = weft_get(rule, "trigger"), action = weft_get(rule, "action");
     const char *type = weft_get_str(&action, "type", "");
@@ -75,6 +102,8 @@ static void describe_rule(const weft_json *rule, char *ret, size_t size) {
                           : strcmp(type, "notify") == 0 ? "message"
                                                         : "prompt",
                           ""));
+    if (strcmp(type, "webhook") == 0)
+        add_secrets(ret, size, &action);
 }
 
 static bool is_key(const weft_key *key, const char *path) {
@@ -93,23 +122,25 @@ static void put_plain_key(const weft_screen *screen, const weft_key *key, const 
 
 static void put_trust_key(const weft_screen *screen, const weft_key *key, const weft_json *value) {
     char text[MAX_TEXT * 4];
-    bool agents = is_key(key, "agents"), rules = is_key(key, "automation.rules");
-    for (weft_iter it = weft_iterate(value); (agents || rules) && weft_next(&it);) {
+    bool agents = is_key(key, "agents"), rules = is_key(key, "automation.rules"), servers = is_key(key, "mcp.servers");
+    for (weft_iter it = weft_iterate(value); (agents || rules || servers) && weft_next(&it);) {
         if (agents)
             describe_agent(&it, text, sizeof text);
+        else if (servers)
+            describe_mcp(&it, text, sizeof text);
         else
             describe_rule(&it.value, text, sizeof text);
         put_trust_row(screen, "runs", text);
     }
-    if (!agents && !rules)
+    if (!agents && !rules && !servers)
         put_plain_key(screen, key, value);
 }
 
-/* Of AIWG's file only the rules are its own; the agent is Weft's idea of AIWG's. */
+/* Of AIWG's file only the rules and the web interface are its own; the agent is Weft's idea of AIWG's. */
 static bool is_shown(const weft_trust_view *view, size_t index) {
     const weft_key *key = &weft__keys[index];
     return key->door && view->config.settings[index].source == WEFT_FROM_project &&
-           (!view->app->layout->aiwg || is_key(key, "automation.rules"));
+           (!view->app->layout->aiwg || is_key(key, "automation.rules") || is_key(key, "aiwg.web"));
 }
 
 /* ---- the journal ---- */
@@ -122,7 +153,7 @@ static void put_journal_facts(const weft_trust_view *view, const weft_screen *sc
     if (view->peek_r < 0)
         snprintf(text, sizeof text, "%s, %lld KiB: cannot be looked into: %s", view->store, (long long) info.st_size / 1024,
                  view->peek_r == -EFBIG    ? "it is too large"
-                 : view->peek_r == -EINVAL ? "it is no journal of Weft, or damaged"
+                 : view->peek_r == -EINVAL ? "it is not a journal of Weft, or damaged"
                                            : weft_strerror(view->peek_r));
     else
         snprintf(text, sizeof text, "%s: %lld event%s, %lld task%s that would run", view->store, (long long) peek->events,
@@ -167,6 +198,8 @@ void weft__trust_view_put_json(const weft_trust_view *view, const char *state) {
     weft_member journal[4], keys[WEFT_MAX_KEYS];
     size_t count = 0;
     WEFT_AUTO(weft_doc) agents = NULL;
+    WEFT_AUTO(weft_doc) rules = NULL;
+    WEFT_AUTO(weft_doc) servers = NULL;
     if (!weft__trust_view_is_fine(view))
         weft__trust_view_reason(view, why);
     for (size_t i = 0; weft__keys[i].path; i++) {
@@ -175,6 +208,10 @@ void weft__trust_view_put_json(const weft_trust_view *view, const char *state) {
             continue;
         if (is_key(&weft__keys[i], "agents") && weft__agents_hide(value, NULL, &agents) >= 0 && agents)
             value = weft_doc_root(agents);
+        if (is_key(&weft__keys[i], "mcp.servers") && weft__agents_hide(value, NULL, &servers) >= 0 && servers)
+            value = weft_doc_root(servers);
+        if (is_key(&weft__keys[i], "automation.rules") && weft__agents_hide(value, NULL, &rules) >= 0 && rules)
+            value = weft_doc_root(rules);
         keys[count++] = (weft_member){weft__keys[i].path, weft_copy(value)};
     }
     weft__put_line(&view->app->out,

@@ -46,7 +46,7 @@ void weft__trust_view(weft_app *app, const weft_serve_settings *flags, weft_trus
         ret->store = ret->settings.store_path;
     ret->kind = ret->config_r < 0 ? weft__store_first(true) : weft__store_named(ret->settings.store_kind);
     ret->keeps = weft__store_lasts(ret->kind);
-    ret->strange_journal = ret->keeps && weft__trust_has_strange_journal(&ret->trust, ret->store);
+    ret->strange_journal = weft__store_has_files(ret->kind) && weft__trust_has_strange_journal(&ret->trust, ret->store);
     ret->strange_token = weft__trust_has_strange_token(&ret->trust);
 }
 
@@ -92,7 +92,7 @@ void weft__trust_view_reason(const weft_trust_view *view, char ret[WEFT_TRUST_WH
 void weft__trust_view_peek(weft_trust_view *view) {
     char folder[PATH_MAX], why[WEFT_TRUST_WHY];
     struct stat info;
-    if (!view->keeps || lstat(view->store, &info) < 0)
+    if (!weft__store_has_files(view->kind) || lstat(view->store, &info) < 0)
         return;
     view->peeked = true;
     int lock = weft__trust_lock(why); /* which also makes the folder; no two look at once */

@@ -6,7 +6,7 @@
  * there: its end is told, or it goes on, and it is never run twice. Sessions are resumed from the position of the last
  * update that was passed on. Questions of a hub that has gone are withdrawn; ids of the next one's are marked with its
  * number, because it counts anew. */
-#include "acp_relay.h"
+#include "acp_relay_private.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -18,13 +18,8 @@
 #include "alloc.h"
 #include "buf.h"
 #include "debug.h"
-#include "endpoint.h"
 #include "failure.h"
 #include "link.h"
-#include "list.h"
-#include "loop.h"
-#include "message.h"
-#include "signals.h"
 
 /* As the bridge: the largest message that anybody takes. */
 #define MAX_BODY (64 * 1024 * 1024)
@@ -34,69 +29,10 @@
  * has more is not read from until some are answered; further sessions are not resumed. */
 #define MAX_OPEN 1024
 #define MAX_SESSIONS 1024
-/* Hubs that were started in a row and went again before anything was answered: then something is wrong with it. */
-#define MAX_STARTS 5
-/* Between two looks for a hub that nobody needs at the moment: as clients come back. */
-#define FIRST_RETRY_MS 100
-#define LAST_RETRY_MS 16000
-/* Of the 128-bit name in hexadecimal digits. */
-#define NAME 33
-
-typedef enum phase { AWAY, JOINING, JOINED } phase;
-
-/* A session that the editor follows. */
-struct followed {
-    weft_link link;
-    char *id, *folder;
-    char *position; /* of what was passed on last; NULL: not known */
-};
-
-/* A message of the editor's: a request that is not answered, or anything that waits for a hub. */
-struct said {
-    weft_link link;
-    char *body, *id, *method, *session, *folder; /* id NULL: it is owed no answer */
-    size_t len;
-    bool sent;
-};
-
-/* A request of the hub's that the editor has not answered. */
-struct asked {
-    weft_link link;
-    char id[WEFT_MAX_ID + 1];
-};
-
-struct relay {
-    weft_app *app;
-    const weft_acp_relay_opts *opts;
-    weft_target from, to;
-    weft_loop *loop;
-    weft_service *service;
-    weft_signals signals;
-    weft_peer *editor, *hub; /* NULL: not there */
-    phase phase;
-    bool editor_ready, editor_ended;
-    bool plain; /* the editor speaks something else: what it says is passed on, and ends with the hub */
-    unsigned generation;
-    int starts;
-    char name[NAME];
-    uint64_t prompts;
-    char *initialize; /* its params, once they were answered */
-    weft_link said, asked, sessions, *resuming;
-    size_t said_count, asked_count, session_count;
-    weft_timer retry;
-    int64_t retry_ms;
-    weft_later joining;
-    bool debug;
-    bool over;
-    weft_exit status;
-};
-
-static void lose_hub(struct relay *self);
-static void join_soon(struct relay *self);
 
 /* ---- the end ---- */
 
-static void end_relay(struct relay *self, weft_exit status) {
+void weft__relay_end(struct relay *self, weft_exit status) {
     weft_peer *editor = self->editor, *hub = self->hub;
     if (self->over)
         return;
@@ -110,8 +46,8 @@ static void end_relay(struct relay *self, weft_exit status) {
     weft__signals_close(&self->signals);
 }
 
-static void fail_relay(struct relay *self, int r) {
-    end_relay(self, weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r)));
+void weft__relay_fail(struct relay *self, int r) {
+    weft__relay_end(self, weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r)));
 }
 
 /* ---- what is remembered ---- */
@@ -127,7 +63,7 @@ static void free_said(struct relay *self, struct said *old) {
     weft__free(NULL, old);
 }
 
-static void free_followed(struct relay *self, struct followed *old) {
+void weft__relay_unfollow(struct relay *self, struct followed *old) {
     weft__list_remove(&old->link);
     self->session_count--;
     weft__free(NULL, old->id);
@@ -155,7 +91,7 @@ static int set_text(char **text, const char *value) {
 }
 
 /* position NULL: it is not known. */
-static int follow_session(struct relay *self, const char *id, const char *folder, const char *position) {
+int weft__relay_follow(struct relay *self, const char *id, const char *folder, const char *position) {
     struct followed *one = find_followed(self, id);
     if (!one) {
         one = self->session_count < MAX_SESSIONS ? weft__zalloc(NULL, sizeof *one) : NULL;
@@ -170,7 +106,7 @@ static int follow_session(struct relay *self, const char *id, const char *folder
     if (r >= 0 && position)
         r = set_text(&one->position, position);
     if (r < 0)
-        free_followed(self, one);
+        weft__relay_unfollow(self, one);
     return r;
 }
 
@@ -217,7 +153,7 @@ static int send_line(weft_peer *to, const char *text, size_t len) {
 static void send_to_editor(struct relay *self, const char *text, size_t len) {
     int r = self->editor ? send_line(self->editor, text, len) : 0;
     if (r < 0 && r != -EPIPE)
-        fail_relay(self, r);
+        weft__relay_fail(self, r);
     else if (self->editor && self->hub && weft_peer_full(self->editor))
         weft_peer_pause(self->hub, true);
 }
@@ -227,7 +163,7 @@ static void send_val_to_editor(struct relay *self, weft_val message) {
     size_t len;
     int r = weft_to_text(message, NULL, &text, &len);
     if (r < 0) {
-        fail_relay(self, r);
+        weft__relay_fail(self, r);
         return;
     }
     send_to_editor(self, text, len);
@@ -235,25 +171,25 @@ static void send_val_to_editor(struct relay *self, weft_val message) {
 }
 
 /* The editor is read from while there is somebody to tell, and room to remember it. One message wakes a hub up. */
-static void pace_editor(struct relay *self) {
+void weft__relay_pace(struct relay *self) {
     bool full = self->said_count >= MAX_OPEN || (self->hub && weft_peer_full(self->hub));
-    bool waits = self->phase != JOINED && !weft__list_empty(&self->said);
+    bool waits = self->phase != RELAY_JOINED && !weft__list_empty(&self->said);
     if (self->editor && self->editor_ready)
-        weft_peer_pause(self->editor, full || waits || self->phase == JOINING);
+        weft_peer_pause(self->editor, full || waits || self->phase == RELAY_JOINING);
 }
 
 static void send_said(struct relay *self, struct said *one) {
     int r = send_line(self->hub, one->body, one->len);
     one->sent = true;
     if (r < 0 && r != -EPIPE && r != -ENOTCONN) {
-        fail_relay(self, r);
+        weft__relay_fail(self, r);
         return;
     }
     if (!one->id && r >= 0)
         free_said(self, one);
 }
 
-static void send_all_said(struct relay *self) {
+void weft__relay_send_said(struct relay *self) {
     for (weft_link *at = self->said.next, *next; !self->over && at != &self->said; at = next) {
         next = at->next;
         send_said(self, WEFT_CONTAINER(at, struct said, link));
@@ -262,7 +198,7 @@ static void send_all_said(struct relay *self) {
 
 /* So that it is one prompt, however often it is said. A key of the editor's own is as good. */
 static int put_prompt_params(struct relay *self, const weft_json *params, weft_buf *ret) {
-    char key[NAME + 24];
+    char key[RELAY_NAME + 24];
     weft_json own = weft_pointer(params, "/_meta/weft~1idempotencyKey");
     snprintf(key, sizeof key, "%s-%llu", self->name, (unsigned long long) ++self->prompts);
     return weft__acp_put_with_meta(ret, params, "weft/idempotencyKey", own.text ? weft_copy(&own) : weft_str(key));
@@ -348,7 +284,7 @@ static struct asked *take_mark(struct relay *self, weft_bytes id) {
 }
 
 static int pass_answer(struct relay *self, const weft_msg *msg) {
-    struct asked *asked = self->phase == JOINED ? take_mark(self, msg->id) : NULL;
+    struct asked *asked = self->phase == RELAY_JOINED ? take_mark(self, msg->id) : NULL;
     char *text;
     size_t len;
     if (!asked)
@@ -374,10 +310,10 @@ static int take_from_editor(struct relay *self, const char *text, weft_bytes bod
     if (one && msg.kind == WEFT_MSG_ANSWER)
         return pass_answer(self, &msg);
     int r = keep_said(self, one ? &msg : NULL, body, &made);
-    if (r >= 0 && self->phase == JOINED)
+    if (r >= 0 && self->phase == RELAY_JOINED)
         send_said(self, made);
     else if (r >= 0)
-        join_soon(self);
+        weft__relay_join_soon(self);
     return r;
 }
 
@@ -401,9 +337,9 @@ static bool on_editor_raw(weft_peer *peer, weft_bytes body, bool binary, void *d
         r = take_from_editor(self, weft__buf_head(&copy), (weft_bytes){weft__buf_head(&copy), body.len});
     weft__buf_done(&copy, NULL);
     if (r < 0)
-        fail_relay(self, r);
+        weft__relay_fail(self, r);
     else if (!self->over)
-        pace_editor(self);
+        weft__relay_pace(self);
     return true;
 }
 
@@ -436,7 +372,7 @@ static int pass_question(struct relay *self, const weft_msg *msg, weft_bytes bod
     return 0;
 }
 
-static void withdraw_asked(struct relay *self, struct asked *old) {
+void weft__relay_withdraw(struct relay *self, struct asked *old) {
     char id[WEFT_MAX_ID + 32];
     write_mark(self, old->id, id);
     free_asked(self, old);
@@ -455,10 +391,10 @@ static int pass_told(struct relay *self, const weft_msg *msg, weft_bytes body) {
     if (is_method(msg, "$/cancel_request") && request.text) {
         struct asked *asked = find_asked(self, request.text, request.len);
         if (asked)
-            withdraw_asked(self, asked);
+            weft__relay_withdraw(self, asked);
     } else {
         if (is_method(msg, "session/update") && session && at && find_followed(self, session))
-            r = follow_session(self, session, NULL, at);
+            r = weft__relay_follow(self, session, NULL, at);
         send_to_editor(self, body.data, body.len);
     }
     weft_doc_free(params);
@@ -474,8 +410,8 @@ static int learn_from_answer(struct relay *self, const struct said *said, const 
     bool ends = strcmp(method, "session/close") == 0 || strcmp(method, "session/delete") == 0;
     struct followed *followed = made && ends ? find_followed(self, made) : NULL;
     if (followed)
-        free_followed(self, followed);
-    return made && opens ? follow_session(self, made, said->folder, weft_str_of(&position, NULL)) : 0;
+        weft__relay_unfollow(self, followed);
+    return made && opens ? weft__relay_follow(self, made, said->folder, weft_str_of(&position, NULL)) : 0;
 }
 
 static int learn_initialize(struct relay *self, const struct said *said) {
@@ -537,13 +473,12 @@ static int take_from_hub(struct relay *self, const weft_msg *msg, weft_bytes bod
     }
 }
 
-/* Nothing more is said, and nothing is owed. */
-static bool is_done(const struct relay *self) {
+bool weft__relay_is_done(const struct relay *self) {
     return self->editor_ended && weft__list_empty(&self->said);
 }
 
 /* While we join, answers are to calls of ours; the rest is for the editor already. */
-static bool on_hub_raw(weft_peer *peer, weft_bytes body, bool binary, void *data) {
+bool weft__relay_hub_raw(weft_peer *peer, weft_bytes body, bool binary, void *data) {
     struct relay *self = data;
     weft_buf copy = {0};
     weft_msg msg;
@@ -551,7 +486,7 @@ static bool on_hub_raw(weft_peer *peer, weft_bytes body, bool binary, void *data
     (void) binary;
     int r = copy_text(body, &copy);
     bool read = r >= 0 && weft__msg_parse(weft__buf_head(&copy), MAX_DEPTH, true, &msg, &rest) >= 0;
-    bool own = read && self->phase == JOINING && msg.kind == WEFT_MSG_ANSWER;
+    bool own = read && self->phase == RELAY_JOINING && msg.kind == WEFT_MSG_ANSWER;
     if (read && !own) {
         if (self->debug)
             weft__debug_message(NULL, peer, false, body);
@@ -559,253 +494,27 @@ static bool on_hub_raw(weft_peer *peer, weft_bytes body, bool binary, void *data
     }
     weft__buf_done(&copy, NULL);
     if (r < 0)
-        fail_relay(self, r);
-    else if (!own && !self->over && is_done(self))
-        end_relay(self, WEFT_DONE);
+        weft__relay_fail(self, r);
+    else if (!own && !self->over && weft__relay_is_done(self))
+        weft__relay_end(self, WEFT_DONE);
     else if (!own && !self->over)
-        pace_editor(self);
+        weft__relay_pace(self);
     return !own;
-}
-
-/* ---- joining a hub ---- */
-
-static void resume_next(struct relay *self);
-
-/* Everything that the editor knows is known here: it notices nothing but the time. */
-static void finish_joining(struct relay *self) {
-    self->phase = JOINED;
-    self->retry_ms = FIRST_RETRY_MS;
-    send_all_said(self);
-    if (!self->over && is_done(self))
-        end_relay(self, WEFT_DONE);
-    else if (!self->over)
-        pace_editor(self);
-}
-
-/* One that cannot be resumed any more is gone for the editor, too; its next request there says so. */
-static void on_resumed(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
-    struct relay *self = ctx;
-    (void) peer;
-    if (r < 0 || self->over || self->phase != JOINING)
-        return; /* on_hub_state() has it */
-    struct followed *one = WEFT_CONTAINER(self->resuming, struct followed, link);
-    weft_json position = answer->result ? weft_pointer(answer->result, "/_meta/weft~1position") : (weft_json){0};
-    self->resuming = self->resuming->next;
-    if (answer->error)
-        free_followed(self, one);
-    else if (weft_str_of(&position, NULL) && follow_session(self, one->id, NULL, weft_str_of(&position, NULL)) < 0) {
-        fail_relay(self, -ENOMEM);
-        return;
-    }
-    resume_next(self);
-}
-
-static void resume_next(struct relay *self) {
-    weft_call_opts opts = {.on_answer = on_resumed, .ctx = self};
-    if (self->resuming == &self->sessions) {
-        finish_joining(self);
-        return;
-    }
-    const struct followed *one = WEFT_CONTAINER(self->resuming, struct followed, link);
-    weft_val meta = one->position ? WEFT_OBJ({"weft/position", weft_str(one->position)}) : weft_none();
-    int r = weft_call_start(self->hub, "session/resume",
-                            WEFT_OBJ({"sessionId", weft_str(one->id)}, {"cwd", weft_str(one->folder ? one->folder : "/")},
-                                     {"mcpServers", weft_arr(NULL, 0)}, {"_meta", meta}),
-                            &opts, NULL);
-    if (r < 0)
-        fail_relay(self, r);
-}
-
-static void resume_sessions(struct relay *self) {
-    self->resuming = self->sessions.next;
-    resume_next(self);
-}
-
-static void on_initialized(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
-    struct relay *self = ctx;
-    (void) peer, (void) answer;
-    if (r >= 0 && !self->over && self->phase == JOINING)
-        resume_sessions(self);
-}
-
-static void initialize_again(struct relay *self) {
-    weft_call_opts opts = {.on_answer = on_initialized, .ctx = self};
-    if (!self->initialize) {
-        resume_sessions(self);
-        return;
-    }
-    int r = weft_call_start(self->hub, "initialize", weft_raw(self->initialize, strlen(self->initialize)), &opts, NULL);
-    if (r < 0)
-        fail_relay(self, r);
-}
-
-static void reach_editor(struct relay *self);
-
-static void on_greeted(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
-    struct relay *self = ctx;
-    (void) peer;
-    if (r < 0 || self->over || self->phase != JOINING)
-        return;
-    if (answer->error) {
-        end_relay(self, weft__fail_plainly(self->app, "_weft/hello", answer->error, self->opts->if_refused));
-        return;
-    }
-    if (!self->editor)
-        reach_editor(self);
-    if (!self->over)
-        initialize_again(self);
-}
-
-static void greet_hub(struct relay *self) {
-    weft_call_opts opts = {.on_answer = on_greeted, .ctx = self};
-    int r = weft_call_start(self->hub, "_weft/hello",
-                            WEFT_OBJ({"agent", weft_str_or_none(self->opts->agent)}, {"client", weft_str(self->name)}),
-                            &opts, NULL);
-    if (r < 0)
-        fail_relay(self, r);
-}
-
-static void on_token_shown(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
-    struct relay *self = ctx;
-    (void) peer;
-    if (r < 0 || self->over || self->phase != JOINING)
-        return;
-    if (answer->error && answer->error->code != WEFT_METHOD_NOT_FOUND)
-        end_relay(self, weft__fail_refused(self->app, "weft.auth", answer->error, "The server refused the token."));
-    else
-        greet_hub(self);
-}
-
-static void on_hub_connected(struct relay *self) {
-    weft__remark(self->app, "connected to %s", self->to.url);
-    if (!weft__target_shows_by_call(&self->to))
-        greet_hub(self);
-    else if (weft__target_show(self->hub, &self->to, on_token_shown, self) < 0)
-        fail_relay(self, -ENOMEM);
-}
-
-static void on_hub_state(weft_peer *peer, weft_state state, int why, void *data) {
-    struct relay *self = data;
-    (void) why;
-    if (self->over)
-        return;
-    self->hub = peer;
-    if (state == WEFT_CONNECTED)
-        on_hub_connected(self);
-    else if (state == WEFT_CLOSED || state == WEFT_DISCONNECTED)
-        lose_hub(self);
-}
-
-static void on_hub_drain(weft_peer *peer, void *data) {
-    struct relay *self = data;
-    (void) peer;
-    if (!self->over)
-        pace_editor(self);
-}
-
-static int connect_hub(struct relay *self) {
-    weft_connect_opts opts = weft__target_opts(self->app, &self->to, self->service);
-    opts.framing = &weft_ndjson;
-    opts.data = self;
-    opts.on_state = on_hub_state;
-    opts.on_raw = on_hub_raw;
-    opts.on_drain = on_hub_drain;
-    self->phase = JOINING;
-    pace_editor(self);
-    int r = weft_connect_on(self->loop, self->to.url, &opts, &self->hub);
-    if (r < 0)
-        self->phase = AWAY;
-    return r;
-}
-
-/* ---- when it has gone ---- */
-
-static void look_later(struct relay *self) {
-    weft__timer_set(self->loop, &self->retry, weft__add_ms(weft__loop_fresh_now(self->loop), self->retry_ms));
-    self->retry_ms = self->retry_ms * 2 < LAST_RETRY_MS ? self->retry_ms * 2 : LAST_RETRY_MS;
-}
-
-/* Somebody waits for it: one is started if none runs. */
-static void join_now(struct relay *self) {
-    weft_target to = {0};
-    if (++self->starts > MAX_STARTS) {
-        end_relay(self, weft__fail(self->app, WEFT_FAILED, "\"weft logs\" may say why.", "the hub goes again and again"));
-        return;
-    }
-    weft_exit status = self->opts->find(self->app);
-    if (status == WEFT_DONE)
-        status = weft__target_take(self->app, &to);
-    if (status != WEFT_DONE) {
-        end_relay(self, status);
-        return;
-    }
-    weft__target_done(&self->to);
-    self->to = to;
-    int r = connect_hub(self);
-    if (r < 0)
-        end_relay(self, weft__fail_at(self->app, self->to.shown, r, self->to.trouble));
-}
-
-static void on_join_due(weft_later *later) {
-    struct relay *self = WEFT_CONTAINER(later, struct relay, joining);
-    if (!self->over && self->phase == AWAY)
-        join_now(self);
-}
-
-/* Not from within what a connection tells: this may take a while. */
-static void join_soon(struct relay *self) {
-    weft__timer_stop(self->loop, &self->retry);
-    if (self->phase == AWAY)
-        weft__later(self->loop, &self->joining);
-}
-
-/* Nobody waits for one. If it is there again, what happens in the sessions is told. */
-static void on_retry_due(weft_timer *timer) {
-    struct relay *self = WEFT_CONTAINER(timer, struct relay, retry);
-    if (!self->over && self->phase == AWAY && connect_hub(self) < 0)
-        look_later(self);
-}
-
-static void lose_hub(struct relay *self) {
-    weft_peer *hub = self->hub;
-    bool joined = self->phase == JOINED;
-    self->hub = NULL;
-    self->phase = AWAY;
-    weft_peer_free(hub);
-    if (self->plain || !self->editor) {
-        end_relay(self, self->editor ? WEFT_DONE : weft__fail(self->app, WEFT_FAILED, NULL, "the hub has gone"));
-        return;
-    }
-    while (!self->over && !weft__list_empty(&self->asked))
-        withdraw_asked(self, WEFT_CONTAINER(self->asked.next, struct asked, link));
-    if (self->over)
-        return;
-    self->generation += joined;
-    for (weft_link *at = self->said.next; at != &self->said; at = at->next)
-        WEFT_CONTAINER(at, struct said, link)->sent = false;
-    if (weft__list_empty(&self->said) && self->editor_ended)
-        end_relay(self, WEFT_DONE);
-    else if (weft__list_empty(&self->said))
-        look_later(self);
-    else
-        join_soon(self);
-    if (!self->over)
-        pace_editor(self);
 }
 
 /* ---- the editor ---- */
 
-static void on_editor_state(weft_peer *peer, weft_state state, int why, void *data) {
+static void on_editor_state(weft_peer *peer, weft_peer_state state, int why, void *data) {
     struct relay *self = data;
     (void) why;
     if (self->over)
         return;
     self->editor = peer;
-    if (state == WEFT_CONNECTED) {
+    if (state == WEFT_PEER_CONNECTED) {
         self->editor_ready = true;
-        pace_editor(self);
-    } else if (state == WEFT_CLOSED || state == WEFT_DISCONNECTED)
-        end_relay(self, WEFT_DONE);
+        weft__relay_pace(self);
+    } else if (state == WEFT_PEER_CLOSED || state == WEFT_PEER_DISCONNECTED)
+        weft__relay_end(self, WEFT_DONE);
 }
 
 static void on_editor_drain(weft_peer *peer, void *data) {
@@ -819,13 +528,13 @@ static bool on_editor_eof(weft_peer *peer, void *data) {
     struct relay *self = data;
     (void) peer;
     self->editor_ended = true;
-    if (!is_done(self))
+    if (!weft__relay_is_done(self))
         return true;
-    end_relay(self, WEFT_DONE);
+    weft__relay_end(self, WEFT_DONE);
     return false;
 }
 
-static void reach_editor(struct relay *self) {
+void weft__relay_reach_editor(struct relay *self) {
     weft_connect_opts opts = weft__target_opts(self->app, &self->from, self->service);
     opts.framing = &weft_detect;
     opts.data = self;
@@ -833,19 +542,19 @@ static void reach_editor(struct relay *self) {
     opts.on_raw = on_editor_raw;
     opts.on_eof = on_editor_eof;
     opts.on_drain = on_editor_drain;
-    int r = weft_connect_on(self->loop, self->from.url, &opts, &self->editor);
+    int r = weft_connect_on(self->loop, self->from.url, &opts, &self->editor, &self->from.trouble);
     if (r < 0)
-        end_relay(self, weft__fail_at(self->app, self->from.shown, r, self->from.trouble));
+        weft__relay_end(self, weft__fail_at(self->app, self->from.shown, r, self->from.trouble.text));
 }
 
 /* ---- running ---- */
 
 static void on_relay_signal(void *ctx) {
-    end_relay(ctx, WEFT_DONE);
+    weft__relay_end(ctx, WEFT_DONE);
 }
 
-static int choose_name(char ret[NAME]) {
-    unsigned char bytes[(NAME - 1) / 2];
+static int choose_name(char ret[RELAY_NAME]) {
+    unsigned char bytes[(RELAY_NAME - 1) / 2];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t) sizeof bytes)
         return -EIO;
     for (size_t i = 0; i < sizeof bytes; i++)
@@ -858,12 +567,10 @@ static int open_relay(struct relay *self) {
         .limits = {.max_body = MAX_BODY, .max_body_stranger = MAX_BODY, .out_hard = MAX_QUEUED, .max_answer = MAX_BODY},
     };
     self->debug = weft__debug_wanted();
-    self->retry_ms = FIRST_RETRY_MS;
     weft__list_init(&self->said);
     weft__list_init(&self->asked);
     weft__list_init(&self->sessions);
-    weft__timer_init(&self->retry, on_retry_due);
-    weft__later_init(&self->joining, on_join_due);
+    weft__relay_join_init(self);
     int r = choose_name(self->name);
     if (r >= 0)
         r = weft_loop_new(NULL, &self->loop);
@@ -880,7 +587,7 @@ static void close_relay(struct relay *self) {
     while (!weft__list_empty(&self->asked))
         free_asked(self, WEFT_CONTAINER(self->asked.next, struct asked, link));
     while (!weft__list_empty(&self->sessions))
-        free_followed(self, WEFT_CONTAINER(self->sessions.next, struct followed, link));
+        weft__relay_unfollow(self, WEFT_CONTAINER(self->sessions.next, struct followed, link));
     weft__free(NULL, self->initialize);
     weft__signals_close(&self->signals);
     if (self->loop)
@@ -899,7 +606,7 @@ weft_exit weft__acp_relay(weft_app *app, const weft_acp_relay_opts *opts) {
     if (r < 0)
         status = weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     if (status == WEFT_DONE) {
-        join_now(&self);
+        weft__relay_join(&self);
         weft_loop_run(self.loop);
         status = self.status;
     }

@@ -61,7 +61,7 @@ static weft_exit find_hub(weft_app *app) {
 static weft_exit run_acp(weft_app *app) {
     const settings *how = app->settings;
     if (app->arg_count)
-        return weft__misused(app, "\"%s\" has no place here", app->args[0]);
+        return weft__misused(app, "unexpected argument \"%s\"", app->args[0]);
     app->common.json = false; /* standard output is the protocol's */
     app->layout = &weft__layout_weft;
     return weft__acp_relay(
@@ -89,7 +89,8 @@ static const char *const examples[] = {
 
 const weft_verb weft__acp_verb = {
     .name = "acp",
-    .help = "be an ACP agent on standard input and output, for editors",
+    .help = "run as an ACP agent on standard input and output, for editors",
+    .begins = "editors and shells",
     .usage = "",
     .examples = examples,
     .about = "The hub of this folder is started if none runs, by the rules of \"weft start\", and stays when the editor "

@@ -43,11 +43,11 @@ static void put_default(const weft_app *app, const weft_json *list) {
     const char *name = weft_get_str(list, "default", ""), *configured = weft_get_str(list, "configured", NULL);
     if (configured)
         fprintf(app->err.file,
-                "\n  * %s does what names no agent: chosen with \"weft agents use\". The configuration says %s;\n"
+                "\n  * %s is the default agent, chosen with \"weft agents use\". The configuration says %s;\n"
                 "    \"weft agents use --reset\" goes back to that.\n",
                 name, configured);
     else if (app->err.terminal)
-        fputs("\n  * does what names no agent, as configured (\"weft config show --origin\" says where). Choose another:\n"
+        fputs("\n  * is the default agent, as configured (\"weft config show --origin\" says where). Choose another:\n"
               "    weft agents use NAME\n",
               app->err.file);
 }
@@ -197,14 +197,14 @@ const weft_verb weft__agents_verb = {
     .usage = "[list | use NAME | use --reset | install NAME | logout NAME]",
     .words = "list use install logout",
     .examples = examples,
-    .about =
-        "The demo agent is the default until another is chosen, so that nothing costs money unasked. Without a daemon the\n"
-        "list comes from the configuration and what is installed here.\n"
-        "\n"
-        "The agents that come with Weft are found in the folders of PATH, but never in the project's own, nor in any\n"
-        "node_modules. \"install\" fetches the version that this Weft was tried with, and runs no scripts of packages; "
-        "delete\n"
-        "the folder that it names to be rid of it.\n",
+    .about = "The demo agent is the default until another is chosen, so that nothing costs money without your consent. "
+             "Without a daemon the\n"
+             "list comes from the configuration and what is installed here.\n"
+             "\n"
+             "The agents that come with Weft are found in the folders of PATH, but never in the project's own, nor in any\n"
+             "node_modules. \"install\" fetches the version that this Weft was tried with, and runs no scripts of packages; "
+             "delete\n"
+             "the folder that it names to be rid of it.\n",
     .options = options,
     .settings_size = sizeof(settings),
     .reaches = true,

@@ -282,7 +282,7 @@ static weft_exit run_answer(weft_app *app) {
     const settings *how = app->settings;
     answering self = {.app = app};
     if (app->arg_count > 2 && !strchr(app->args[2], '='))
-        return weft__misused(app, "\"%s\" has no place here; a reason is --text", app->args[2]);
+        return weft__misused(app, "unexpected argument \"%s\"; a reason is --text", app->args[2]);
     if ((how->command || how->beneath) && !how->always)
         return weft__misused(app, "--command and --beneath go with --always");
     if (how->always && app->arg_count < 2)

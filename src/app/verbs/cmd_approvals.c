@@ -99,7 +99,7 @@ static const weft_option options[] = {
 
 static const char *const examples[] = {
     "weft approvals",
-    "what agents may do without asking, because somebody said so",
+    "what agents may do without asking, by a standing answer",
     "weft approvals revoke approval-0003",
     "ask again from now on",
     NULL,
@@ -107,7 +107,7 @@ static const char *const examples[] = {
 
 const weft_verb weft__approvals_verb = {
     .name = "approvals",
-    .help = "show what was allowed for good, and take it back",
+    .help = "show standing answers, and take them back",
     .usage = "[list | revoke ID]",
     .examples = examples,
     .about = "An answer stands when it was given with \"weft answer ID allow --always session|project\": it holds for the\n"

@@ -180,16 +180,16 @@ static void on_bench_token_answer(weft_peer *peer, int r, const weft_answer *ans
         connection_ready(self);
 }
 
-static void on_bench_state(weft_peer *peer, weft_state state, int why, void *data) {
+static void on_bench_state(weft_peer *peer, weft_peer_state state, int why, void *data) {
     connection *self = data;
     bench *all = self->bench;
     if (all->over)
         return;
-    if (state == WEFT_CLOSED)
+    if (state == WEFT_PEER_CLOSED)
         fail_bench(all, weft__fail_at(all->app, all->target.shown, why, weft_peer_trouble(peer)));
-    else if (state == WEFT_CONNECTED && weft__target_shows_by_call(&all->target))
+    else if (state == WEFT_PEER_CONNECTED && weft__target_shows_by_call(&all->target))
         weft__target_show(peer, &all->target, on_bench_token_answer, self);
-    else if (state == WEFT_CONNECTED && !self->ready)
+    else if (state == WEFT_PEER_CONNECTED && !self->ready)
         connection_ready(self);
 }
 
@@ -202,7 +202,7 @@ static int open_connection(bench *self, connection *made) {
     made->slots = weft__zalloc(NULL, (size_t) self->how.window * sizeof *made->slots);
     if (!made->slots)
         return -ENOMEM;
-    int r = weft_connect_on(self->loop, self->target.url, &opts, &made->peer);
+    int r = weft_connect_on(self->loop, self->target.url, &opts, &made->peer, &self->target.trouble);
     for (int64_t i = 0; r >= 0 && i < self->how.window; i++)
         made->slots[i] = (slot){.bench = self, .peer = made->peer};
     return r;
@@ -332,7 +332,7 @@ static weft_exit measure_load(bench *self) {
     finish_bench(self);
     weft__progress_clear(self->app);
     if (r < 0)
-        self->status = weft__fail_at(self->app, self->target.shown, r, self->target.trouble);
+        self->status = weft__fail_at(self->app, self->target.shown, r, self->target.trouble.text);
     report_bench(self);
     close_bench(self);
     return self->status;
@@ -345,7 +345,7 @@ static weft_exit run_bench(weft_app *app) {
     self->app = app;
     weft_exit status = read_settings(self);
     if (status == WEFT_DONE && (app->arg_count > 1 || (app->arg_count && !weft__is_url(app->args[0]))))
-        status = weft__misused(app, "\"%s\" is no URL", app->args[app->arg_count - 1]);
+        status = weft__misused(app, "\"%s\" is not a URL", app->args[app->arg_count - 1]);
     if (status == WEFT_DONE)
         status = weft__target_take(app, &self->target);
     if (status == WEFT_DONE)

@@ -210,7 +210,7 @@ static bool on_side_eof(weft_peer *peer, void *data) {
 
 /* ---- connecting ---- */
 
-static void on_side_state(weft_peer *peer, weft_state state, int why, void *data);
+static void on_side_state(weft_peer *peer, weft_peer_state state, int why, void *data);
 
 static int reach_side(side *self, weft_target *target, bool is_a) {
     bridge *all = self->pair->bridge;
@@ -223,7 +223,7 @@ static int reach_side(side *self, weft_target *target, bool is_a) {
     opts.on_raw = on_raw;
     opts.on_eof = on_side_eof;
     opts.on_drain = on_side_drain;
-    return weft_connect_on(all->loop, target->url, &opts, &self->peer);
+    return weft_connect_on(all->loop, target->url, &opts, &self->peer, &target->trouble);
 }
 
 static weft_target *target_of(const side *self) {
@@ -233,7 +233,7 @@ static weft_target *target_of(const side *self) {
 static weft_exit explain_side(const side *self, int why) {
     const weft_target *target = target_of(self);
     return weft__fail_at(self->pair->bridge->app, target->shown, why,
-                         self->peer ? weft_peer_trouble(self->peer) : target->trouble);
+                         self->peer ? weft_peer_trouble(self->peer) : target->trouble.text);
 }
 
 static void make_side_ready(side *self) {
@@ -283,12 +283,12 @@ static void on_side_connected(side *self) {
 }
 
 /* The end of a connection is the end of the pair: a clean one if it had begun, and nothing worse than its end happened. */
-static void on_side_state(weft_peer *peer, weft_state state, int why, void *data) {
+static void on_side_state(weft_peer *peer, weft_peer_state state, int why, void *data) {
     side *self = data;
     self->peer = peer;
-    if (state == WEFT_CONNECTED)
+    if (state == WEFT_PEER_CONNECTED)
         on_side_connected(self);
-    else if (state == WEFT_CLOSED || state == WEFT_DISCONNECTED) {
+    else if (state == WEFT_PEER_CLOSED || state == WEFT_PEER_DISCONNECTED) {
         bool clean = self->ready && (why == 0 || why == -ECONNRESET || why == -EPIPE);
         weft_exit status = clean ? WEFT_DONE : explain_side(self, why);
         end_pair(self->pair, status);
@@ -414,7 +414,7 @@ static weft_exit start_listening(bridge *self) {
 static weft_exit start_pair(bridge *self) {
     pair *only = new_pair(self);
     int r = only ? reach_side(&only->b, &self->to, false) : -ENOMEM;
-    return r < 0 ? weft__fail_at(self->app, self->to.shown, r, self->to.trouble) : WEFT_DONE;
+    return r < 0 ? weft__fail_at(self->app, self->to.shown, r, self->to.trouble.text) : WEFT_DONE;
 }
 
 static void close_bridge(bridge *self) {

@@ -39,7 +39,7 @@ static const char *const examples[] = {
 const weft_verb weft__call_verb = {
     .name = "call",
     .help = "call a method and print its result",
-    .begins = "JSON-RPC with anybody",
+    .begins = "any JSON-RPC",
     .usage = "[URL] METHOD [name=value... | '{...}' | '[...]' | @FILE | -]",
     .examples = examples,
     .about = "name=value   JSON if it is a number, true, false, null, an object or an array; otherwise a string\n"

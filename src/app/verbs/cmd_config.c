@@ -8,7 +8,7 @@
 
 #include "agents.h"
 #include "alloc.h"
-#include "config.h"
+#include "config_verb.h"
 #include "daemon.h"
 #include "failure.h"
 #include "trust.h"
@@ -16,23 +16,8 @@
 /* It answers in a millisecond, or it is stuck. */
 #define ANSWER_MS 5000
 
-typedef struct config_settings {
-    bool origin;
-} config_settings;
-
-/* A configuration and what was said while it was read. */
-typedef struct config_view {
-    weft_app *app;
-    weft_config config;
-    weft_serve_settings typed;
-    char user[WEFT_PATH_SIZE], project[WEFT_PATH_SIZE];
-    weft_doc *agents; /* as they may be shown */
-    size_t errors;
-    bool as_data; /* what is said is what was asked for */
-} config_view;
-
-static void show_remark(void *ctx, const weft_remark *remark) {
-    config_view *self = ctx;
+void weft__config_show_remark(void *ctx, const weft_remark *remark) {
+    weft_config_view *self = ctx;
     bool placed = remark->place.line > 0;
     self->errors += remark->error;
     if (!self->as_data || !self->app->common.json) {
@@ -46,7 +31,7 @@ static void show_remark(void *ctx, const weft_remark *remark) {
                                              {"message", weft_str(remark->text)}));
 }
 
-static weft_exit fail_config(const config_view *self, int r) {
+weft_exit weft__config_fail(const weft_config_view *self, int r) {
     if (r == -EBADMSG && self->as_data && self->app->common.json)
         return WEFT_FAILED; /* it was all said */
     if (r == -EBADMSG)
@@ -69,46 +54,54 @@ static void look_at_record(const char *project, const weft_layout *layout, weft_
         close(here);
 }
 
-static weft_exit load_shown(config_view *self) {
+weft_exit weft__config_load_shown(weft_config_view *self) {
     const weft_layout *layout = self->typed.aiwg ? &weft__layout_aiwg : self->app->layout;
     weft_trust trust;
     weft_config_from from = {self->user, self->project, getenv, layout->aiwg, &self->typed, &trust};
     weft__config_user_path(self->user);
     weft__config_project_path(layout, self->project);
     look_at_record(self->project, layout, &trust);
-    int r = weft__config_load(&self->config, &from, &(weft_remarks){show_remark, self}, NULL);
-    return r < 0 ? fail_config(self, r) : WEFT_DONE;
+    int r = weft__config_load(&self->config, &from, &(weft_remarks){weft__config_show_remark, self}, NULL);
+    return r < 0 ? weft__config_fail(self, r) : WEFT_DONE;
 }
 
 /* ---- show ---- */
 
 /* What "weft serve" would make of these options. */
-static weft_exit read_flags(config_view *self, char **args) {
+static weft_exit read_flags(weft_config_view *self, char **args) {
     extern const weft_verb weft__serve_verb;
     weft_app serve = {.verb = &weft__serve_verb, .settings = &self->typed, .out = self->app->out, .err = self->app->err};
     weft_exit status = weft__options_read(&serve, args);
     if (status == WEFT_DONE && serve.arg_count)
-        return weft__misused(self->app, "\"%s\" has no place here; behind -- stand options of weft serve", serve.args[0]);
+        return weft__misused(self->app, "unexpected argument \"%s\"; behind -- stand options of weft serve", serve.args[0]);
     if (self->typed.no_rate)
         self->typed.rate = -1;
     return status;
 }
 
 /* What is shown of a value. */
-static const weft_json *shown_value(const config_view *self, size_t index) {
-    return self->agents && strcmp(weft__keys[index].path, "agents") == 0 ? weft_doc_root(self->agents)
-                                                                         : &self->config.settings[index].value;
+const weft_json *weft__config_shown(const weft_config_view *self, size_t index) {
+    const weft_doc *hidden = strcmp(weft__keys[index].path, "agents") == 0             ? self->agents
+                             : strcmp(weft__keys[index].path, "mcp.servers") == 0      ? self->servers
+                             : strcmp(weft__keys[index].path, "automation.rules") == 0 ? self->rules
+                                                                                       : NULL;
+    return hidden ? weft_doc_root(hidden) : &self->config.settings[index].value;
 }
 
-static weft_exit hide_secrets(config_view *self) {
-    for (size_t i = 0; weft__keys[i].path; i++)
-        if (strcmp(weft__keys[i].path, "agents") == 0 &&
-            weft__agents_hide(&self->config.settings[i].value, NULL, &self->agents) < 0)
-            return fail_config(self, -ENOMEM);
+weft_exit weft__config_hide_secrets(weft_config_view *self) {
+    for (size_t i = 0; weft__keys[i].path; i++) {
+        const char *path = weft__keys[i].path;
+        weft_doc **hidden = strcmp(path, "agents") == 0             ? &self->agents
+                            : strcmp(path, "mcp.servers") == 0      ? &self->servers
+                            : strcmp(path, "automation.rules") == 0 ? &self->rules
+                                                                    : NULL;
+        if (hidden && weft__agents_hide(&self->config.settings[i].value, NULL, hidden) < 0)
+            return weft__config_fail(self, -ENOMEM);
+    }
     return WEFT_DONE;
 }
 
-static void put_origin(const config_view *self, const weft_setting *setting) {
+static void put_origin(const weft_config_view *self, const weft_setting *setting) {
     weft_place place = weft__config_place(&self->config, setting);
     fprintf(self->app->out.file, "  %s", weft__source_names[setting->source]);
     if (!place.line)
@@ -119,9 +112,9 @@ static void put_origin(const config_view *self, const weft_setting *setting) {
     fprintf(self->app->out.file, ":%zu:%zu", place.line, place.column);
 }
 
-static void put_setting(const config_view *self, size_t index, bool origin) {
+static void put_setting(const weft_config_view *self, size_t index, bool origin) {
     const weft_app *app = self->app;
-    const weft_json *value = shown_value(self, index);
+    const weft_json *value = weft__config_shown(self, index);
     fprintf(app->out.file, "%-33s", weft__keys[index].path);
     if (value->text)
         weft__put_compact(&app->out, value);
@@ -133,13 +126,13 @@ static void put_setting(const config_view *self, size_t index, bool origin) {
 }
 
 /* With --json all of it is one object. */
-static void put_settings_json(const config_view *self, bool origin) {
+static void put_settings_json(const weft_config_view *self, bool origin) {
     weft_member members[WEFT_MAX_KEYS], parts[WEFT_MAX_KEYS][5];
     size_t count = 0;
     for (; weft__keys[count].path; count++) {
         const weft_setting *setting = &self->config.settings[count];
         weft_place place = weft__config_place(&self->config, setting);
-        weft_val value = weft_copy(shown_value(self, count));
+        weft_val value = weft_copy(weft__config_shown(self, count));
         parts[count][0] = (weft_member){"value", value};
         parts[count][1] = (weft_member){"origin", weft_str(weft__source_names[setting->source])};
         parts[count][2] =
@@ -162,7 +155,7 @@ static void tell_overruled(weft_app *app) {
     if (weft__daemon_find(app) != 1 || weft__daemon_holder(app->layout, &pid) != 1)
         return;
     snprintf(url, sizeof url, "unix:%s", app->layout->socket);
-    if (weft_connect_with(url, &opts, &peer) < 0)
+    if (weft_connect_with(url, &opts, &peer, NULL) < 0)
         return;
     const weft_call_opts soon = {.timeout_ms = ANSWER_MS};
     if (weft_call_with(peer, "agent.list", weft_none(), &soon, &agents) >= 0 && !agents.error &&
@@ -178,13 +171,13 @@ static void tell_overruled(weft_app *app) {
     weft_peer_free(peer);
 }
 
-static weft_exit show_settings(config_view *self, char **args) {
-    bool origin = ((const config_settings *) self->app->settings)->origin;
+static weft_exit show_settings(weft_config_view *self, char **args) {
+    bool origin = ((const weft_config_settings *) self->app->settings)->origin;
     weft_exit status = read_flags(self, args);
     if (status == WEFT_DONE)
-        status = load_shown(self);
+        status = weft__config_load_shown(self);
     if (status == WEFT_DONE)
-        status = hide_secrets(self);
+        status = weft__config_hide_secrets(self);
     if (status == WEFT_DONE && self->app->common.json)
         put_settings_json(self, origin);
     for (size_t i = 0; status == WEFT_DONE && !self->app->common.json && weft__keys[i].path; i++)
@@ -196,13 +189,13 @@ static weft_exit show_settings(config_view *self, char **args) {
 
 /* ---- path ---- */
 
-static void put_config_path(const config_view *self, const char *name, const char *path) {
+static void put_config_path(const weft_config_view *self, const char *name, const char *path) {
     fprintf(self->app->out.file, "%-9s", name);
     weft__put_text(&self->app->out, path, strlen(path));
     fprintf(self->app->out.file, "%s\n", access(path, F_OK) == 0 ? "" : " (not there)");
 }
 
-static weft_exit show_paths(config_view *self, char **args) {
+static weft_exit show_paths(weft_config_view *self, char **args) {
     const weft_app *app = self->app;
     weft__config_user_path(self->user);
     weft__config_project_path(self->app->layout, self->project);
@@ -226,22 +219,23 @@ static weft_exit show_paths(config_view *self, char **args) {
 
 /* ---- check ---- */
 
-static weft_exit check_one_file(config_view *self, const char *file) {
+static weft_exit check_one_file(weft_config_view *self, const char *file) {
     if (access(file, F_OK) < 0)
         return weft__fail(self->app, WEFT_NOT_FOUND, NULL, "%s: %s", file, weft_strerror(-errno));
-    int r = weft__config_load(&self->config, &(weft_config_from){.user = file}, &(weft_remarks){show_remark, self}, NULL);
-    return r < 0 ? fail_config(self, r) : WEFT_DONE;
+    int r = weft__config_load(&self->config, &(weft_config_from){.user = file},
+                              &(weft_remarks){weft__config_show_remark, self}, NULL);
+    return r < 0 ? weft__config_fail(self, r) : WEFT_DONE;
 }
 
-static weft_exit check_config(config_view *self, char **args) {
+static weft_exit check_config(weft_config_view *self, char **args) {
     if (*args && args[1])
         return weft__misused(self->app, "one file at a time");
     self->as_data = true;
-    weft_exit status = *args ? check_one_file(self, *args) : load_shown(self);
+    weft_exit status = *args ? check_one_file(self, *args) : weft__config_load_shown(self);
     if (status)
         return status;
-    int r = weft__config_rules(&self->config, &(weft_remarks){show_remark, self});
-    status = r < 0 ? fail_config(self, r) : WEFT_DONE;
+    int r = weft__config_rules(&self->config, &(weft_remarks){weft__config_show_remark, self});
+    status = r < 0 ? weft__config_fail(self, r) : WEFT_DONE;
     if (status == WEFT_DONE && self->config.held)
         return self->app->common.json
                    ? WEFT_UNAUTHORISED
@@ -254,13 +248,13 @@ static weft_exit check_config(config_view *self, char **args) {
 
 /* ---- schema and keys ---- */
 
-static weft_exit put_schema(config_view *self, char **args) {
+static weft_exit put_schema(weft_config_view *self, char **args) {
     weft_buf text = {0};
     if (*args)
-        return weft__misused(self->app, "\"%s\" has no place here", *args);
+        return weft__misused(self->app, "unexpected argument \"%s\"", *args);
     int r = weft__config_schema(&text, NULL);
     if (r < 0)
-        return fail_config(self, r);
+        return weft__config_fail(self, r);
     weft_json value = {.text = weft__buf_head(&text), .len = weft__buf_len(&text)};
     if (self->app->common.json)
         weft__put_compact(&self->app->out, &value);
@@ -292,10 +286,10 @@ static void put_key_json(const weft_app *app, const weft_key *key) {
 }
 
 /* The table of the documentation. */
-static weft_exit put_keys(config_view *self, char **args) {
+static weft_exit put_keys(weft_config_view *self, char **args) {
     const weft_app *app = self->app;
     if (*args)
-        return weft__misused(app, "\"%s\" has no place here", *args);
+        return weft__misused(app, "unexpected argument \"%s\"", *args);
     if (!app->common.json)
         fputs("| key | value | default | meaning | also given by | changes with |\n|---|---|---|---|---|---|\n",
               app->out.file);
@@ -311,17 +305,19 @@ static weft_exit put_keys(config_view *self, char **args) {
 
 static const struct {
     const char *name;
-    weft_exit (*run)(config_view *self, char **args);
+    weft_exit (*run)(weft_config_view *self, char **args);
 } jobs[] = {
-    {"show", show_settings}, {"path", show_paths}, {"check", check_config}, {"schema", put_schema}, {"keys", put_keys}};
+    {"show", show_settings},     {"get", weft__config_get},   {"set", weft__config_set}, {"unset", weft__config_unset},
+    {"edit", weft__config_edit}, {"init", weft__config_init}, {"path", show_paths},      {"check", check_config},
+    {"schema", put_schema},      {"keys", put_keys}};
 
 static weft_exit unknown_job(const weft_app *app, const char *name) {
     weft_suggestion suggestion = {.typed = name};
     for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++)
         weft__suggest(&suggestion, jobs[i].name);
     if (suggestion.best)
-        return weft__misused(app, "\"%s\" is none of them; did you mean \"%s\"?", name, suggestion.best);
-    return weft__misused(app, "\"%s\" is none of show, path, check, schema and keys", name);
+        return weft__misused(app, "unknown subcommand \"%s\"; did you mean \"%s\"?", name, suggestion.best);
+    return weft__misused(app, "unknown subcommand \"%s\"", name);
 }
 
 static weft_exit run_config(weft_app *app) {
@@ -331,13 +327,15 @@ static weft_exit run_config(weft_app *app) {
     for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++) {
         if (strcmp(jobs[i].name, name) != 0)
             continue;
-        config_view *self = weft__zalloc(NULL, sizeof *self);
+        weft_config_view *self = weft__zalloc(NULL, sizeof *self);
         if (!self)
             return weft__fail(app, WEFT_FAILED, NULL, "out of memory");
         self->app = app;
         weft_exit status = jobs[i].run(self, app->args + named);
         weft__config_done(&self->config);
         weft_doc_free(self->agents);
+        weft_doc_free(self->servers);
+        weft_doc_free(self->rules);
         weft__free(NULL, self);
         return status;
     }
@@ -345,7 +343,9 @@ static weft_exit run_config(weft_app *app) {
 }
 
 static const weft_option options[] = {
-    WEFT_OPTION(config_settings, origin, flag, "origin", 0, NULL, "show: also where each value came from"),
+    WEFT_OPTION(weft_config_settings, origin, flag, "origin", 0, NULL, "show: also where each value came from"),
+    WEFT_OPTION(weft_config_settings, user, flag, "user", 0, NULL,
+                "set, unset, edit, init: your own file, for all projects"),
     {0},
 };
 
@@ -354,8 +354,14 @@ static const char *const examples[] = {
     "every key, its value here, and who says so",
     "weft config check",
     "whether the files are right; line and column if not",
-    "$EDITOR \"$(weft config path project)\"",
-    "change this project's",
+    "weft config set tasks.max_running 8",
+    "change one key in this project's file; comments stay",
+    "weft config set --user default_agent claude",
+    "the same in your own file, for all projects",
+    "weft config get default_agent",
+    "its value here",
+    "weft config edit",
+    "open this project's file in $EDITOR, and check it afterwards",
     "weft config show --origin -- --rate 100",
     "what \"weft serve --rate 100\" would use",
     "weft config keys",
@@ -365,19 +371,24 @@ static const char *const examples[] = {
 
 const weft_verb weft__config_verb = {
     .name = "config",
-    .help = "show and check the configuration",
-    .usage = "[show [-- OPTION...] | path [project|user] | check [FILE] | schema | keys]",
-    .words = "show path check schema keys",
+    .help = "show, change and check the configuration",
+    .usage = "[show [-- OPTION...] | get KEY | set KEY VALUE... | unset KEY | edit | init | "
+             "path [project|user] | check [FILE] | schema | keys]",
+    .words = "show get set unset edit init path check schema keys",
     .examples = examples,
     .about =
         "An option counts more than an environment variable, that more than the project's .weft/config.json, that more\n"
         "than the user's weft/config.json below $XDG_CONFIG_HOME (~/.config), that more than the default. The files are\n"
-        "JSON, with comments and trailing commas. A running daemon reads them again on SIGHUP.\n\n"
+        "JSON, with comments and trailing commas. \"weft reload\" lets a running daemon read them again.\n\n"
+        "\"set\" takes a string as it is and everything else as JSON; a list of strings may be several arguments. A file "
+        "that\n"
+        "it makes has mode 0600. A change that would be a mistake is refused. What you change this way is trusted if the\n"
+        "file was before.\n\n"
         "\"check\" ends with status 1 after a mistake: a value that cannot be, or a rule that can never fire (an unknown "
         "type\n"
         "of event or agent, a day that never comes, conditions that cannot all hold). An unknown key and a rule that is\n"
         "switched off are warnings, and the status is 0.\n",
     .options = options,
-    .settings_size = sizeof(config_settings),
+    .settings_size = sizeof(weft_config_settings),
     .run = run_config,
 };

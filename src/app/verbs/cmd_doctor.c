@@ -73,7 +73,7 @@ static void sum_up(const weft_doctor *doctor) {
 static weft_exit run_doctor(weft_app *app) {
     weft_doctor doctor = {.app = app};
     if (app->arg_count)
-        return weft__misused(app, "\"%s\" has no place here", app->args[0]);
+        return weft__misused(app, "unexpected argument \"%s\"", app->args[0]);
     weft__doctor_begin(&doctor);
     for (doctor.check = weft__doctor_checks; doctor.check->name; doctor.check++)
         doctor.check->look(&doctor);

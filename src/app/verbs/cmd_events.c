@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "event_follow.h"
+#include "event_text.h"
 #include "failure.h"
 #include "time_text.h"
 #include "utf8.h"
@@ -39,27 +40,43 @@ typedef struct events_view {
 
 /* ---- one event ---- */
 
-/* The time of day, what happened to whom, and the data, cut to the terminal. */
-static void put_event_words(const events_view *self, const weft_json *event) {
+/* Where there is no terminal nothing is cut. */
+#define NO_LIMIT 100000
+
+/* An event for which there are no words, or with -v: its type and its data, cut to the terminal. */
+static void put_event_data(const events_view *self, const weft_json *event, size_t room) {
     const weft_screen *out = &self->app->out;
-    char when[WEFT_TIME_TEXT];
     const char *type = weft_get_str(event, "type", "");
     weft_json data = weft_get(event, "data");
-    int n = fprintf(out->file, "%lld ", (long long) weft_get_int(event, "gseq", 0));
-    weft__ink(out, WEFT_INK_DIM);
-    n += fprintf(out->file, "%s ", weft__time_of_day(when, weft__time_get(event, "time")));
-    weft__plain(out);
     weft__ink(out, WEFT_INK_BOLD);
     weft__put_text(out, type, strlen(type));
     weft__plain(out);
     fputc(' ', out->file);
-    int room = weft__screen_width(out) - n - (int) strlen(type) - 2;
-    if (!out->terminal || self->app->common.verbose || (size_t) (room > 0 ? room : 0) >= data.len) {
+    size_t used = strlen(type) + 2;
+    if (self->app->common.verbose || data.len + used <= room)
         weft__put_compact(out, &data);
-    } else if (room > 0) {
-        weft__put_text(out, data.text, weft__utf8_fit(data.text, data.len, (size_t) room));
+    else if (room > used) {
+        weft__put_text(out, data.text, weft__utf8_fit(data.text, data.len, room - used));
         fputs("…", out->file);
     }
+}
+
+/* The position, the time of day, and what happened to whom. */
+static void put_event_words(const events_view *self, const weft_json *event) {
+    const weft_screen *out = &self->app->out;
+    char when[WEFT_TIME_TEXT];
+    weft_event_words words;
+    weft__event_words(event, &words);
+    int n = fprintf(out->file, "%lld ", (long long) weft_get_int(event, "gseq", 0));
+    weft__ink(out, WEFT_INK_DIM);
+    n += fprintf(out->file, "%s ", weft__time_of_day(when, weft__time_get(event, "time")));
+    weft__plain(out);
+    int width = weft__screen_width(out) - n;
+    size_t room = !out->terminal ? NO_LIMIT : width > 0 ? (size_t) width : 0;
+    if (words.what && !self->app->common.verbose)
+        weft__event_words_put(out, &words, room);
+    else
+        put_event_data(self, event, room);
     fputc('\n', out->file);
 }
 
@@ -205,7 +222,7 @@ static weft_exit run_events(weft_app *app) {
                                    .on_limit = on_journal_limit,
                                    .on_close = on_journal_close};
     if (app->arg_count)
-        return weft__misused(app, "\"%s\" has no place here; did you mean --type or --task?", app->args[0]);
+        return weft__misused(app, "unexpected argument \"%s\"; did you mean --type or --task?", app->args[0]);
     weft_exit status = read_since(&self, &opts.from);
     if (status)
         return status;
@@ -255,7 +272,8 @@ const weft_verb weft__events_verb = {
         "or now. A number alone is a position.\n\n"
         "With -f a connection that is lost is made again and goes on behind the last event shown. When that cannot be,\n"
         "because the events are no longer kept (trimmed), the journal was begun anew (epochChanged) or has not come that\n"
-        "far (futureSeq), it says so and goes on with what there is. On a terminal data is cut to the line; -v shows all.\n",
+        "far (futureSeq), it says so and goes on with what there is. A line is cut to the terminal. -v shows\n"
+        "the type and all data of each event, --json the event as it is stored.\n",
     .options = options,
     .settings_size = sizeof(settings),
     .reaches = true,

@@ -1,6 +1,9 @@
 /* weft help: all verbs, or one. */
+#include <string.h>
+
 #include "app.h"
 #include "failure.h"
+#include "text_output.h"
 
 static void put_verbs_json(const weft_app *app) {
     weft_val items[64];
@@ -15,9 +18,13 @@ static void put_verbs_json(const weft_app *app) {
     weft__put_line(&app->out, WEFT_OBJ({"verbs", weft_arr(items, count)}));
 }
 
-static weft_exit run_help(weft_app *app) {
+static weft_exit print_help(weft_app *app) {
     weft_suggestion suggestion = {.typed = app->arg_count ? app->args[0] : ""};
     const weft_verb *verb = app->arg_count ? weft__verb_find(app->args[0]) : NULL;
+    if (app->arg_count && strcmp(app->args[0], "connection") == 0) {
+        weft__help_connection(app->out.file);
+        return WEFT_DONE;
+    }
     if (verb)
         weft__help_verb(app->out.file, verb);
     else if (!app->arg_count && app->common.json)
@@ -33,12 +40,26 @@ static weft_exit run_help(weft_app *app) {
     return weft__misused(app, "there is no verb \"%s\"", app->args[0]);
 }
 
-static const char *const examples[] = {"weft help", "all verbs", "weft help call", "one of them", NULL};
+static weft_exit run_help(weft_app *app) {
+    weft_text_output output;
+    if (!app->arg_count)
+        return print_help(app); /* has JSON of its own */
+    weft__text_output_begin(app, &output);
+    return weft__text_output_end(app, &output, print_help(app));
+}
+
+static const char *const examples[] = {"weft help",
+                                       "all verbs",
+                                       "weft help call",
+                                       "one of them",
+                                       "weft help connection",
+                                       "the options of all verbs that connect",
+                                       NULL};
 
 const weft_verb weft__help_verb_row = {
     .name = "help",
     .help = "explain the program, or one verb",
-    .usage = "[VERB]",
+    .usage = "[VERB | connection]",
     .examples = examples,
     .run = run_help,
 };

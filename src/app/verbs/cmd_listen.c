@@ -83,23 +83,23 @@ static void on_listen_connected(listening *self) {
         stop_listening(self, weft__fail(self->app, WEFT_FAILED, NULL, "out of memory"));
 }
 
-static void on_listen_lost(listening *self, weft_state state, int why) {
+static void on_listen_lost(listening *self, weft_peer_state state, int why) {
     const char *trouble = weft_peer_trouble(self->peer);
     self->lost = true;
-    if (state == WEFT_CLOSED && self->target.scheme->flags & WEFT_OUR_STDIO)
+    if (state == WEFT_PEER_CLOSED && self->target.scheme->flags & WEFT_OUR_STDIO)
         stop_listening(self, WEFT_DONE);
-    else if (state == WEFT_CLOSED || !self->was_connected)
+    else if (state == WEFT_PEER_CLOSED || !self->was_connected)
         stop_listening(self, weft__fail_at(self->app, self->target.shown, why, trouble));
     else
         weft__warn(self->app, "%s: %s; trying again", self->target.shown, *trouble ? trouble : weft_strerror(why));
 }
 
-static void on_listen_state(weft_peer *peer, weft_state state, int why, void *data) {
+static void on_listen_state(weft_peer *peer, weft_peer_state state, int why, void *data) {
     listening *self = data;
     self->peer = peer;
-    if (state == WEFT_CONNECTED)
+    if (state == WEFT_PEER_CONNECTED)
         on_listen_connected(self);
-    else if (state != WEFT_CONNECTING)
+    else if (state != WEFT_PEER_CONNECTING)
         on_listen_lost(self, state, why);
 }
 
@@ -121,7 +121,7 @@ static int open_listening(listening *self) {
     opts.data = self;
     opts.on_state = on_listen_state;
     opts.on_notification = on_listen_notification;
-    return weft_connect_on(self->loop, self->target.url, &opts, &self->peer);
+    return weft_connect_on(self->loop, self->target.url, &opts, &self->peer, &self->target.trouble);
 }
 
 static weft_exit listen_on(listening *self) {
@@ -137,14 +137,14 @@ static weft_exit listen_on(listening *self) {
         weft_loop_run(self->loop); /* its good-bye takes a turn or two */
     weft_loop_free(self->loop);
     weft_service_unref(self->service);
-    return r < 0 ? weft__fail_at(self->app, self->target.shown, r, self->target.trouble) : self->status;
+    return r < 0 ? weft__fail_at(self->app, self->target.shown, r, self->target.trouble.text) : self->status;
 }
 
 static weft_exit run_listen(weft_app *app) {
     const settings *how = app->settings;
     listening self = {.app = app, .left = how->count ? how->count : -1};
     if (app->arg_count > 1 || (app->arg_count && !weft__is_url(app->args[0])))
-        return weft__misused(app, "\"%s\" is no URL", app->args[app->arg_count - 1]);
+        return weft__misused(app, "\"%s\" is not a URL", app->args[app->arg_count - 1]);
     weft_exit status = weft__target_take(app, &self.target);
     if (status == WEFT_DONE)
         status = listen_on(&self);

@@ -321,7 +321,7 @@ static weft_exit run_logs(weft_app *app) {
     log_view self = {.app = app, .fd = -1};
     int64_t lines;
     if (app->arg_count)
-        return weft__misused(app, "\"%s\" has no place here", app->args[0]);
+        return weft__misused(app, "unexpected argument \"%s\"", app->args[0]);
     weft_exit status = read_lines(app, how->lines ? how->lines : how->since ? "all" : NULL, &lines);
     if (status)
         return status;

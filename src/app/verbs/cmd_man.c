@@ -2,9 +2,10 @@
 #include "app.h"
 #include "failure.h"
 #include "man.h"
+#include "text_output.h"
 
 typedef struct settings {
-    bool methods, list;
+    bool methods, protocol, list;
 } settings;
 
 /* What a package installs: each with its section. */
@@ -25,15 +26,17 @@ static weft_exit no_such_page(const weft_app *app) {
     return weft__misused(app, "there is no verb \"%s\"", app->args[0]);
 }
 
-static weft_exit run_man(weft_app *app) {
+static weft_exit print_page(weft_app *app) {
     const settings *how = app->settings;
     const weft_verb *verb = app->arg_count ? weft__verb_find(app->args[0]) : NULL;
-    if (app->arg_count > 1 || (app->arg_count && how->methods))
+    if (app->arg_count > 1 || (app->arg_count && (how->methods || how->protocol)))
         return weft__misused(app, "one page at a time");
     if (how->list)
         return put_names(app->out.file);
     if (how->methods)
         return weft__man_methods(app);
+    if (how->protocol)
+        return weft__man_protocol(app);
     if (app->arg_count && !verb)
         return no_such_page(app);
     if (verb)
@@ -43,8 +46,15 @@ static weft_exit run_man(weft_app *app) {
     return WEFT_DONE;
 }
 
+static weft_exit run_man(weft_app *app) {
+    weft_text_output output;
+    weft__text_output_begin(app, &output);
+    return weft__text_output_end(app, &output, print_page(app));
+}
+
 static const weft_option options[] = {
     WEFT_OPTION(settings, methods, flag, "methods", 0, NULL, "weft-methods(7): what a hub answers"),
+    WEFT_OPTION(settings, protocol, flag, "protocol", 0, NULL, "methods, events and errors as Markdown"),
     WEFT_OPTION(settings, list, flag, "list", 0, NULL, "the names of all pages"),
     {0},
 };

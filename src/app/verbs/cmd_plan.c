@@ -125,7 +125,7 @@ static weft_exit run_verb(weft_app *app) {
         return weft__subcommand_run(app, words, "list");
     const char *meant = mistyped_word(app);
     if (meant)
-        return weft__misused(app, "\"%s\" is none of its words; did you mean \"%s\"?", app->args[0], meant);
+        return weft__misused(app, "unknown subcommand \"%s\"; did you mean \"%s\"?", app->args[0], meant);
     return how->limit ? weft__misused(app, "--limit belongs to \"list\"") : weft__plan_request(app);
 }
 

@@ -17,10 +17,14 @@
 #include "serve.h"
 #include "serve_gates.h"
 #include "serve_hub.h"
+#include "serve_pair.h"
+#include "serve_reload.h"
 #include "serve_tell.h"
 #include "serve_tokens.h"
+#include "serve_web.h"
 #include "signals.h"
 #include "trust_view.h"
+#include "uplink.h"
 #include "wiring.h"
 
 #ifdef WEFT_CHECK_RESULTS
@@ -44,15 +48,22 @@ typedef struct serving {
     weft_server *server;
     weft_signals signals;
     weft_daemon daemon;
+    weft_daemon_keep *keep; /* of the daemon's files */
+    weft_serve_facts facts;
     weft_timer end;         /* a stop has taken its time */
     weft_later parent_gone; /* a child's only connection has ended */
     char *token;            /* NULL: none is needed */
     weft_serve_tokens *tokens;
+    weft_serve_web *web;
+    weft_serve_pair *pair;
     weft_serve_gates *gates;
+    weft_uplink *uplink; /* to the hub that we are a runner of; NULL: we are none */
+    weft_method reload_row;
     int signals_seen;
     bool stopping;
     bool published;
     bool on_stdio;
+    bool failed; /* the hub that we are a runner of refuses us */
 } serving;
 
 static void stop_serving(void *ctx, bool force);
@@ -119,6 +130,23 @@ static int answer_echo(weft_req *req, const weft_json *params, void *ctx) {
 /* For trying out a connection; rpc.discover is the library's, everything else the dialects'. */
 static const weft_method echo_row = {.name = "echo", .handler = answer_echo, .help = "answer the params as they came"};
 
+static void reload_all(serving *self, weft_reload *report);
+
+static int answer_reload(weft_req *req, const weft_json *params, void *ctx) {
+    weft_reload report = {0};
+    (void) params;
+    reload_all(ctx, &report);
+    return weft__reload_reply(req, &report);
+}
+
+/* Beside the dialects' methods: what only the program itself can do. */
+static int add_own_methods(serving *self) {
+    self->reload_row = weft__reload_row;
+    self->reload_row.handler = answer_reload;
+    int r = weft_service_add(self->service, &echo_row);
+    return r < 0 ? r : weft_service_add(self->service, &self->reload_row);
+}
+
 static bool on_client_raw(weft_peer *peer, weft_bytes body, bool binary, void *data) {
     const serving *self = weft__service_ctx(weft_peer_service(peer));
     (void) binary, (void) data;
@@ -142,11 +170,12 @@ static int open_server(serving *self) {
         .on_message = weft__debug_wanted() ? on_serve_message : NULL,
         .ctx = self,
         .check_results = CHECK_RESULTS,
+        .named_errors = self->app->layout->aiwg,
     };
     weft_server_opts server_opts = self->how->server;
     int r = weft_service_new(&opts, &self->service);
     if (r >= 0)
-        r = weft_service_add(self->service, &echo_row);
+        r = add_own_methods(self);
     server_opts.service = self->service;
     server_opts.on_note = on_serve_note;
     server_opts.on_open = on_client_open;
@@ -157,10 +186,10 @@ static int open_server(serving *self) {
     return r < 0 ? r : weft_server_new(self->loop, &server_opts, &self->server);
 }
 
-static int listen_at_url(serving *self, const char *url, bool network) {
+static int listen_with(serving *self, const char *url, bool network, const weft_tls_opts *tls) {
     const weft_serve_settings *how = self->how;
     weft_listen_opts opts = {
-        .tls = {.cert = how->tls_cert, .key = how->tls_key, .ca = how->tls_ca},
+        .tls = *tls,
         .tokens = network && self->token ? self->tokens->tokens : NULL,
         .hosts = how->hosts.count ? how->hosts.items : NULL,
         .origins = how->origins.count ? how->origins.items : NULL,
@@ -173,12 +202,21 @@ static int listen_at_url(serving *self, const char *url, bool network) {
     return weft_server_listen(self->server, url, &opts);
 }
 
+static int listen_at_url(serving *self, const char *url, bool network) {
+    const weft_serve_settings *how = self->how;
+    return listen_with(self, url, network, &(weft_tls_opts){.cert = how->tls_cert, .key = how->tls_key, .ca = how->tls_ca});
+}
+
+static int listen_for_devices(void *ctx, const char *url, const weft_tls_opts *tls) {
+    return listen_with(ctx, url, true, tls);
+}
+
 static weft_exit explain_listen(const serving *self, const char *url, int r) {
     if (r == -EADDRINUSE)
         return weft__fail(self->app, WEFT_BUSY, "Perhaps a daemon is running here already: weft ping", "%s: %s", url,
                           weft_strerror(r));
     return weft__fail(self->app, r == -EINVAL || r == -ENOTSOCK ? WEFT_USAGE : WEFT_FAILED, NULL, "%s: %s", url,
-                      r == -ENOTSOCK ? "there is a file that is no socket" : weft_strerror(r));
+                      r == -ENOTSOCK ? "a file that is not a socket is in the way" : weft_strerror(r));
 }
 
 /* HTTP and WebSocket share the first free port. */
@@ -189,8 +227,9 @@ static weft_exit listen_on_port(serving *self) {
         snprintf(url, sizeof url, "http://127.0.0.1:%d/rpc", port);
         r = listen_at_url(self, url, true);
     }
-    static const char *const paths[] = {"ws", "acp", "tinyvex"};
-    for (size_t i = 0; r >= 0 && i < sizeof paths / sizeof paths[0]; i++) {
+    static const char *const paths[] = {"ws", "acp", "tinyvex", "wiggum", "aiwg"};
+    size_t count = sizeof paths / sizeof paths[0] - !self->app->layout->aiwg; /* the last is for AIWG's own clients */
+    for (size_t i = 0; r >= 0 && i < count; i++) {
         snprintf(url, sizeof url, "ws://127.0.0.1:%d/%s", port - 1, paths[i]);
         r = listen_at_url(self, url, true);
     }
@@ -282,6 +321,7 @@ static void on_serving_stopped(weft_server *server, void *ctx) {
 /* Whoever watched the last tasks has been told how they ended. */
 static void on_hub_stopped(void *ctx) {
     serving *self = ctx;
+    self->uplink = weft__uplink_free(self->uplink); /* the loop closes its connection */
     weft__serve_hub_leave(self->hub);
     weft_server_stop(self->server, on_serving_stopped, self);
 }
@@ -299,7 +339,10 @@ static void limit_stop(serving *self) {
 static void stop_serving(void *ctx, bool force) {
     serving *self = ctx;
     if (!self->stopping) {
+        self->keep = weft__daemon_keep_free(self->keep);
         weft__daemon_stopping(&self->daemon);
+        if (self->app->layout->aiwg) /* as its daemon: what is under way ends, nothing begins */
+            weft_server_refuse(self->server);
         limit_stop(self);
     }
     self->stopping = true;
@@ -327,18 +370,55 @@ static void on_serve_signal(void *ctx) {
     stop_serving(self, false);
 }
 
+static void reload_all(serving *self, weft_reload *report) {
+    weft__serve_config_reload(self->config, self->server, report);
+    reload_tokens(self);
+}
+
 static void on_serve_hangup(void *ctx) {
     serving *self = ctx;
-    if (!weft__serve_config_reload(self->config, self->server))
+    if (weft__serve_config_hung_up(self->config))
         on_serve_signal(self);
     else
-        reload_tokens(self);
+        reload_all(self, NULL);
 }
 
 static void on_config(void *ctx, const weft_serve_settings *now) {
     serving *self = ctx;
     if (!self->stopping)
         weft__serve_hub_set(self->hub, now);
+}
+
+static bool publish_again(void *ctx) {
+    return weft__serve_publish(&((serving *) ctx)->facts);
+}
+
+static void on_uplink_refused(void *ctx) {
+    serving *self = ctx;
+    self->failed = true;
+    if (!self->stopping)
+        stop_serving(self, false);
+}
+
+static weft_exit open_uplink(serving *self) {
+    const weft_serve_settings *typed = self->app->settings;
+    size_t most = self->how->engine.max_running;
+    if (!typed->hub_url)
+        return WEFT_DONE;
+    weft_uplink_opts opts = {.app = self->app,
+                             .loop = self->loop,
+                             .engine = weft__serve_hub_engine(self->hub),
+                             .url = typed->hub_url,
+                             .name = typed->runner_name,
+                             .labels = typed->runner_labels,
+                             .agents = typed->runner_agents,
+                             .folders = typed->runner_folders,
+                             .slots = typed->runner_slots   ? (size_t) typed->runner_slots
+                                      : most && most < 1024 ? most
+                                                            : 4,
+                             .on_refused = on_uplink_refused,
+                             .ctx = self};
+    return weft__uplink_new(&opts, &self->uplink);
 }
 
 static weft_exit serve_until_stopped(serving *self) {
@@ -348,23 +428,29 @@ static weft_exit serve_until_stopped(serving *self) {
     if (r < 0)
         return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     const weft_agent *agent = weft__serve_hub_agent(self->hub);
-    weft_serve_facts facts = {.app = self->app,
-                              .server = self->server,
-                              .how = self->how,
-                              .agent = agent ? agent->name : "",
-                              .driver = agent ? agent->driver : "",
-                              .token = self->token != NULL,
-                              .held = self->daemon.held,
-                              .on_stdio = self->on_stdio};
-    self->published = weft__serve_publish(&facts);
+    self->facts = (weft_serve_facts){.app = self->app,
+                                     .server = self->server,
+                                     .how = self->how,
+                                     .agent = agent ? agent->name : "",
+                                     .driver = agent ? agent->driver : "",
+                                     .token = self->token != NULL,
+                                     .held = self->daemon.held,
+                                     .on_stdio = self->on_stdio,
+                                     .web = self->web};
+    self->published = weft__serve_publish(&self->facts);
     weft__serve_hub_ready(self->hub);
     weft_exit status = weft__daemon_ready(&self->daemon);
     if (status)
         return status;
-    if (!self->daemon.background)
-        weft__serve_say_what_next(&facts);
+    status = open_uplink(self);
+    if (status)
+        return status;
+    if (!self->daemon.background && !self->uplink)
+        weft__serve_say_what_next(&self->facts);
+    if (self->daemon.held && weft__daemon_keep_new(&self->daemon, self->loop, publish_again, self, &self->keep) < 0)
+        return weft__fail(self->app, WEFT_FAILED, NULL, "out of memory");
     weft_loop_run(self->loop);
-    return WEFT_DONE;
+    return self->failed ? WEFT_FAILED : WEFT_DONE;
 }
 
 /* What happens does not outlive a child that speaks to its parent alone. */
@@ -372,11 +458,32 @@ static const weft_store_kind *store_kind(const serving *self) {
     return is_child(self) ? weft__store_first(false) : weft__store_named(self->how->store_kind);
 }
 
+/* Who is a runner serves nobody but its own user. */
+static bool is_runner(const serving *self) {
+    const weft_serve_settings *typed = self->app->settings;
+    return typed->hub_url != NULL;
+}
+
 /* Is this the daemon of its folder? Not one that keeps nothing and was given places of its own to listen at: it is
  * somebody's child, or beside the daemon on purpose. */
 static bool is_projects(const serving *self) {
     const weft_serve_settings *typed = self->app->settings;
     return weft__store_lasts(store_kind(self)) || typed->listen.count == 0;
+}
+
+static int open_web(serving *self) {
+    weft_serve_web_opts web = {
+        .app = self->app, .server = self->server, .how = self->how, .held = self->daemon.held, .token = self->token != NULL};
+    weft_serve_pair_opts pair = {.app = self->app,
+                                 .loop = self->loop,
+                                 .server = self->server,
+                                 .tokens = self->tokens,
+                                 .held = self->daemon.held,
+                                 .token = self->token != NULL,
+                                 .listen = listen_for_devices,
+                                 .ctx = self};
+    int r = weft__serve_web_new(&web, &self->web);
+    return r < 0 ? r : weft__serve_pair_new(&pair, &self->pair);
 }
 
 static weft_exit open_hub(serving *self) {
@@ -398,9 +505,13 @@ static weft_exit open_hub(serving *self) {
     if (r < 0)
         return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     weft__daemon_offer(&self->daemon, self->server);
+    self->daemon.config = self->config;
     r = weft__serve_tokens_offer(self->tokens, self->server);
     if (r < 0)
         return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
+    r = open_web(self);
+    if (r < 0)
+        return weft__fail(self->app, WEFT_FAILED, NULL, "the dashboard: %s", weft_strerror(r));
     return weft__serve_hub_start(self->hub, self->server);
 }
 
@@ -424,16 +535,20 @@ static weft_exit open_and_serve(serving *self) {
     if (status == WEFT_DONE)
         status = listen_at_home(self);
     if (status == WEFT_DONE)
-        status = self->how->listen.count ? listen_as_told(self) : listen_on_port(self);
-    return status ? status : serve_until_stopped(self);
+        status = self->how->listen.count ? listen_as_told(self) : is_runner(self) ? WEFT_DONE : listen_on_port(self);
+    if (status)
+        return status;
+    if (self->how->pair_keep)
+        weft__serve_pair_resume(self->pair);
+    return serve_until_stopped(self);
 }
 
-static weft_exit run_serve(weft_app *app) {
+weft_exit weft__serve_run(weft_app *app) {
     serving self = {.app = app, .daemon.app = app};
     weft__timer_init(&self.end, end_due);
     weft__later_init(&self.parent_gone, on_parent_gone);
     if (app->arg_count)
-        return weft__misused(app, "\"%s\" has no place here; to serve at a URL, write --listen URL", app->args[0]);
+        return weft__misused(app, "unexpected argument \"%s\"; to serve at a URL, write --listen URL", app->args[0]);
     weft_serve_settings *typed = app->settings;
     if (typed->stdio && typed->listen.count < WEFT_MAX_TEXTS)
         typed->listen.items[typed->listen.count++] = "stdio:";
@@ -454,12 +569,16 @@ static weft_exit run_serve(weft_app *app) {
     if (self.published)
         weft__daemon_folder_withdraw(app->layout);
     weft__signals_close(&self.signals);
+    weft__uplink_free(self.uplink);
+    self.keep = weft__daemon_keep_free(self.keep);
     if (self.loop)
         weft__timer_stop(self.loop, &self.end);
     weft_server_free(self.server);
     weft__later_cancel(&self.parent_gone);
     weft_service_unref(self.service);
     weft__serve_hub_close(self.hub);
+    weft__serve_web_free(self.web);
+    weft__serve_pair_free(self.pair);
     weft__serve_gates_free(self.gates);
     weft_loop_free(self.loop);
     weft__free(NULL, self.tokens);
@@ -507,8 +626,8 @@ static const char *const examples[] = {
 
 const weft_verb weft__serve_verb = {
     .name = "serve",
-    .help = "be the hub of this folder, in the foreground",
-    .begins = "a hub for this folder",
+    .help = "run the hub of this folder in the foreground",
+    .begins = "the hub",
     .usage = "",
     .examples = examples,
     .about =
@@ -517,5 +636,5 @@ const weft_verb weft__serve_verb = {
         "at most); a second one does not. SIGHUP reads the configuration again; \"weft config -h\" has more about that.\n",
     .options = weft__serve_options,
     .settings_size = sizeof(weft_serve_settings),
-    .run = run_serve,
+    .run = weft__serve_run,
 };

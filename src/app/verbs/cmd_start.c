@@ -11,7 +11,7 @@
 weft_exit weft__start_check(const weft_app *app) {
     const weft_serve_settings *how = app->settings;
     if (app->arg_count)
-        return weft__misused(app, "\"%s\" has no place here; to serve at a URL, write --listen URL", app->args[0]);
+        return weft__misused(app, "unexpected argument \"%s\"; to serve at a URL, write --listen URL", app->args[0]);
     if (how->stdio)
         return weft__misused(app, "stdio: cannot be served in the background");
     for (size_t i = 0; i < how->listen.count; i++)
@@ -57,7 +57,8 @@ const weft_verb weft__start_verb = {
     .usage = "",
     .examples = examples,
     .about =
-        "Where it runs already, that is said, with status 0. The project is the nearest folder from here upward that has a\n"
+        "If it runs already, it says so and ends with status 0. The project is the nearest folder from here upward that has "
+        "a\n"
         ".weft, else this one; file names in options are looked up there. It always listens on .weft/daemon.sock, and logs\n"
         "to .weft/daemon.log. If it cannot start, its own words and its exit status are passed on.\n",
     .options = weft__serve_options,

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "connection.h"
 #include "daemon.h"
 #include "failure.h"
@@ -84,9 +85,24 @@ static void put_choices(const weft_app *app, const weft_json *parts, const weft_
                                                : "switched by hand; the configuration says off");
 }
 
+/* Does the daemon have what the files say? */
+static void put_config_age(const weft_app *app, const weft_json *config) {
+    const char *file = weft__config_stale_file(config);
+    weft_json restart = weft_get(config, "restart");
+    if (file) {
+        put_status_label(app, "config");
+        weft__put_text(&app->out, file, strlen(file));
+        fputs(" has changed since the daemon read it: \"weft reload\"\n", app->out.file);
+    }
+    for (weft_iter it = weft_iterate(&restart); weft_next(&it);) {
+        put_status_label(app, "config");
+        fprintf(app->out.file, "%s has changed: \"weft restart\" applies it\n", weft_str_of(&it.value, ""));
+    }
+}
+
 static void put_status(const weft_app *app, const weft_json *status, const weft_json *agents) {
     weft_json ours = weft_get(status, "weft"), urls = weft_get(&ours, "urls");
-    weft_json clients = weft_pointer(status, "/subsystems/ipc/clients");
+    weft_json config = weft_get(&ours, "config"), clients = weft_pointer(status, "/subsystems/ipc/clients");
     weft_json parts = weft_get(status, "subsystems"), tasks = weft_get(&parts, "supervisor");
     put_running_line(app, status);
     put_troubles(app, &parts);
@@ -98,6 +114,7 @@ static void put_status(const weft_app *app, const weft_json *status, const weft_
     fprintf(app->out.file, "%lld running, %lld waiting\n", (long long) weft_get_int(&tasks, "running", 0),
             (long long) weft_get_int(&tasks, "queued", 0));
     put_choices(app, &parts, agents);
+    put_config_age(app, &config);
     put_status_label(app, "clients");
     fprintf(app->out.file, "%lld, this one included\n", (long long) weft_int_of(&clients, 0));
     put_status_label(app, "requests");
@@ -145,7 +162,7 @@ static weft_exit run_status(weft_app *app) {
     weft_connection connection = {0};
     pid_t pid = 0;
     if (app->arg_count)
-        return weft__misused(app, "\"%s\" has no place here", app->args[0]);
+        return weft__misused(app, "unexpected argument \"%s\"", app->args[0]);
     int found = weft__daemon_choose(app, how->aiwg);
     int r = found == 1 ? weft__daemon_holder(app->layout, &pid) : found;
     snprintf(url, sizeof url, "unix:%s", app->layout->socket);
@@ -154,9 +171,9 @@ static weft_exit run_status(weft_app *app) {
         return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     if (found == 0 || (r == 0 && !weft__daemon_answers(app->layout)))
         return put_absent(app, "not running", 0, found ? next : "\"weft start\" starts a daemon here.");
-    /* Where it listens is written just before it is ready, and stays until its end. */
-    if (pid && !weft__daemon_is_ready(app->layout, pid))
-        return put_absent(app, access(app->layout->endpoint, F_OK) == 0 ? "stopping" : "starting", pid,
+    /* Its files may have been removed; who answers is there. */
+    if (pid && !weft__daemon_is_ready(app->layout, pid) && !weft__daemon_answers(app->layout))
+        return put_absent(app, weft__daemon_is_stopping(app->layout, pid) ? "stopping" : "starting", pid,
                           "\"weft start\" waits until one is ready.");
     app->args = args;
     app->arg_count = 1;
@@ -181,7 +198,7 @@ static const char *const examples[] = {
 
 const weft_verb weft__status_verb = {
     .name = "status",
-    .help = "say how the daemon of this project is",
+    .help = "show the state of the daemon of this project",
     .usage = "",
     .examples = examples,
     .about = "Asks it with daemon.status on its Unix socket.\n",

@@ -24,7 +24,7 @@ static weft_exit run_stop(weft_app *app) {
     pid_t pid = 0;
     bool killed = false;
     if (app->arg_count)
-        return weft__misused(app, "\"%s\" has no place here", app->args[0]);
+        return weft__misused(app, "unexpected argument \"%s\"", app->args[0]);
     int r = weft__daemon_choose(app, how->aiwg);
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
@@ -58,9 +58,10 @@ const weft_verb weft__stop_verb = {
     .help = "end the daemon of this project",
     .usage = "",
     .examples = examples,
-    .about = "Back when it has ended. Where none runs, that is said, with status 0. One that takes longer than the time "
-             "given goes\n"
-             "on ending, and the status is 7, unless --force kills it.\n",
+    .about =
+        "Returns when it has ended. If none runs, it says so and ends with status 0. One that takes longer than the time "
+        "given goes\n"
+        "on ending, and the status is 7, unless --force kills it.\n",
     .options = options,
     .settings_size = sizeof(settings),
     .run = run_stop,

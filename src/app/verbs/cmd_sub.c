@@ -192,7 +192,7 @@ static void on_view_value(weft_sub *sub, const weft_sub_value *value, void *ctx)
 
 static const char *snapshot_words(const char *reason) {
     if (strcmp(reason, "trimmed") == 0)
-        return "what came behind this position is no longer kept";
+        return "the events after this position are no longer kept";
     if (strcmp(reason, "epochChanged") == 0)
         return "the journal was begun anew";
     if (strcmp(reason, "futureSeq") == 0)
@@ -265,15 +265,15 @@ static void on_view_lost(sub_view *self, bool for_good, int why) {
     self->lost = true;
 }
 
-static void on_view_state(weft_peer *peer, weft_state state, int why, void *data) {
+static void on_view_state(weft_peer *peer, weft_peer_state state, int why, void *data) {
     sub_view *self = data;
     self->peer = peer;
     if (self->over)
         return;
-    if (state == WEFT_CONNECTED)
+    if (state == WEFT_PEER_CONNECTED)
         on_view_connected(self);
-    else if (state != WEFT_CONNECTING)
-        on_view_lost(self, state == WEFT_CLOSED, why);
+    else if (state != WEFT_PEER_CONNECTING)
+        on_view_lost(self, state == WEFT_PEER_CLOSED, why);
 }
 
 static void on_view_signal(void *ctx) {
@@ -309,7 +309,7 @@ static int connect_view(sub_view *self) {
     opts.reconnect = !(self->target.scheme->flags & WEFT_ENDS);
     opts.data = self;
     opts.on_state = on_view_state;
-    return weft_connect_on(self->loop, self->target.url, &opts, &self->peer);
+    return weft_connect_on(self->loop, self->target.url, &opts, &self->peer, &self->target.trouble);
 }
 
 static weft_exit fail_subscribe(const sub_view *self, int r) {
@@ -326,7 +326,7 @@ static weft_exit follow_stream(sub_view *self, const weft_doc *params) {
     weft__timer_init(&self->limit, on_view_limit);
     int r = connect_view(self);
     if (r < 0)
-        end_view(self, weft__target_fail(self->app, &self->target, r, self->target.trouble));
+        end_view(self, weft__target_fail(self->app, &self->target, r, self->target.trouble.text));
     else if ((r = weft_subscribe(self->peer, self->app->args[0], weft__params_val(params), &opts, &self->sub)) < 0)
         end_view(self, fail_subscribe(self, r));
     else

@@ -3,10 +3,12 @@
 
 #include "failure.h"
 #include "hub_call.h"
+#include "number_text.h"
 #include "stop_reason.h"
 #include "subcommand.h"
 #include "table.h"
 #include "task.h"
+#include "task_gated.h"
 #include "terminal_status.h"
 #include "time_text.h"
 
@@ -65,6 +67,16 @@ static const char *state_text(char *ret, size_t size, const weft_json *task, con
     return ret;
 }
 
+#define STATE_CELL 1
+
+static const char *state_ink(const char *state) {
+    return strcmp(state, "failed") == 0      ? WEFT_INK_BAD
+           : strcmp(state, "running") == 0   ? WEFT_INK_STRING
+           : strcmp(state, "queued") == 0    ? WEFT_INK_WARN
+           : strcmp(state, "cancelled") == 0 ? WEFT_INK_DIM
+                                             : NULL;
+}
+
 static int add_task(weft_table *table, const weft_json *task, const weft_json *about) {
     char age[WEFT_TIME_TEXT] = "", time[WEFT_TIME_TEXT];
     int64_t created = weft__time_get(task, "createdAt");
@@ -79,8 +91,17 @@ static int add_task(weft_table *table, const weft_json *task, const weft_json *a
                            weft_get_str(task, "prompt", "")};
     int r = 0;
     for (size_t i = 0; i < sizeof cells / sizeof cells[0] && r >= 0; i++)
-        r = weft__table_add(table, cells[i]);
+        r = weft__table_add_ink(table, cells[i], i == STATE_CELL ? state_ink(weft_get_str(task, "state", "")) : NULL);
     return r;
+}
+
+/* How many there are besides those that are shown; nothing where that is not known. */
+static void put_how_many(const weft_app *app, const weft_task_settings *how, size_t shown, const weft_json *stats) {
+    int64_t all = weft_get_int(stats, how->state ? how->state : "total", -1);
+    char counts[2][WEFT_GROUPED];
+    if (all > (int64_t) shown && app->err.terminal)
+        fprintf(app->err.file, "%s of %s; -n N shows more\n", weft__grouped(counts[0], (int64_t) shown),
+                weft__grouped(counts[1], all));
 }
 
 static weft_exit put_list(weft_app *app, const weft_json *tasks, const weft_json *abouts) {
@@ -107,6 +128,7 @@ static weft_exit list_on(weft_app *app, weft_connection *connection) {
     const weft_task_settings *how = app->settings;
     WEFT_ANSWER answer = {0};
     WEFT_ANSWER about = {0};
+    WEFT_ANSWER stats = {0};
     weft_exit status = weft__hub_call(
         connection, "task.list",
         WEFT_OBJ({"state", weft_str_or_none(how->state)}, {"limit", how->limit ? weft_int(how->limit) : weft_none()}),
@@ -122,7 +144,10 @@ static weft_exit list_on(weft_app *app, weft_connection *connection) {
     }
     ask_about_all(connection, &tasks, &about);
     weft_json abouts = weft_get(about.result, "tasks");
-    return put_list(app, &tasks, &abouts);
+    status = put_list(app, &tasks, &abouts);
+    if (status == WEFT_DONE && weft__connection_try(connection, "task.stats", weft_none(), &stats) >= 0 && !stats.error)
+        put_how_many(app, how, weft_count(&tasks), stats.result);
+    return status;
 }
 
 static weft_exit list_tasks(weft_app *app) {
@@ -174,7 +199,7 @@ static void put_task_time(const weft_app *app, const char *label, const weft_jso
 static void put_task_output(const weft_app *app, const weft_json *task) {
     weft_json output = weft_get(task, "output");
     weft_bytes bytes;
-    if (weft_text(&output, &bytes) < 0 || bytes.len == 0)
+    if (weft_bytes_of(&output, &bytes) < 0 || bytes.len == 0)
         return;
     weft__put_prose(&app->out, bytes.data, bytes.len);
     if (app->out.terminal && bytes.data[bytes.len - 1] != '\n')
@@ -269,6 +294,8 @@ static weft_exit get_on(weft_app *app, weft_connection *connection) {
 }
 
 static weft_exit get_task(weft_app *app) {
+    if (weft__gated_is_id(app->args[0]))
+        return weft__gated_get_word(app);
     return with_line(app, get_on);
 }
 
@@ -276,6 +303,8 @@ static weft_exit get_task(weft_app *app) {
 
 static weft_exit cancel_task(weft_app *app) {
     WEFT_ANSWER answer = {0};
+    if (weft__gated_is_id(app->args[0]))
+        return weft__gated_cancel_word(app);
     weft_exit status = ask_hub(app, "task.cancel", WEFT_OBJ({"taskId", weft_str(app->args[0])}), &answer);
     if (status)
         return status;
@@ -304,14 +333,20 @@ static weft_exit show_stats(weft_app *app) {
 /* ---- the verb ---- */
 
 static const weft_subcommand words[] = {
-    {"submit", " agent priority timeout retries session permission worktree with-changes wait once url ",
+    {"submit",
+     " agent priority timeout retries session permission worktree with-changes wait on-question once gate max-iterations "
+     "url ",
      "what is to be done?", 1, SIZE_MAX, weft__task_submit_word},
+    {"retry", " wait on-question url ", "which task?", 1, 1, weft__task_retry_word},
     {"list", " state limit timeout url ", NULL, 0, 0, list_tasks},
     {"get", " output timeout url ", "which task?", 1, 1, get_task},
     {"cancel", " timeout url ", "which task?", 1, 1, cancel_task},
     {"stats", " timeout url ", NULL, 0, 0, show_stats},
     {"diff", " stat context timeout url ", NULL, 0, 2, weft__task_diff_word},
     {"undo", " redo shared timeout url ", NULL, 0, 1, weft__task_undo_word},
+    {"merge", " strategy message timeout url ", NULL, 0, 1, weft__task_merge_word},
+    {"discard", " force timeout url ", "which task?", 1, 1, weft__task_discard_word},
+    {"open", " editor timeout url ", NULL, 0, 1, weft__task_open_word},
     {"review", " file context wait permission timeout url ", NULL, 0, 2, weft__task_review_word},
     {"watch", " timeout url ", NULL, 0, 1, weft__task_watch_word},
     {0},
@@ -323,13 +358,23 @@ static weft_exit run_task(weft_app *app) {
 
 static const weft_option options[] = {
     WEFT_OPTION(weft_task_settings, wait, flag, "wait", 'w', NULL,
-                "submit, review: stay until it has ended, show what it says"),
+                "submit, review, retry: stay until it has ended, show what it says"),
+    {.name = "on-question",
+     .kind = WEFT_OPTION_text,
+     .value = "HOW",
+     .offset = offsetof(weft_task_settings, on_question),
+     .help = "with --wait: ask you (default), or deny, allow or fail without asking",
+     .choices = "ask deny allow fail"},
     WEFT_OPTION(weft_task_settings, agent, text, "agent", 'a', "NAME", "submit: by this agent (see \"weft agents\")"),
     WEFT_OPTION(weft_task_settings, priority, text, "priority", 'p', "N", "submit: higher runs first (default 0)"),
     WEFT_OPTION(weft_task_settings, timeout_ms, time, "timeout", 't', "TIME",
                 "submit: how long it may run: 90s, 10m, 2h; else: how long to wait"),
     WEFT_OPTION(weft_task_settings, retries, number, "retries", 'r', "N", "submit: try again so often when it fails"),
     WEFT_OPTION(weft_task_settings, session, text, "session", 's', "ID", "submit: go on with this conversation"),
+    WEFT_OPTION(weft_task_settings, gates, list, "gate", 'g', "NAME",
+                "submit: go on until this gate of tasks.gates passes; several times for several"),
+    WEFT_OPTION(weft_task_settings, max_iterations, number, "max-iterations", 0, "N",
+                "submit: with --gate, how often the agent may try (default 10)"),
     WEFT_OPTION(weft_task_settings, once, text, "once", 0, "KEY", "submit: the same key again is the same task"),
     {.name = "permission",
      .kind = WEFT_OPTION_text,
@@ -339,6 +384,8 @@ static const weft_option options[] = {
      .choices = "ask read edit all"},
     WEFT_OPTION(weft_task_settings, worktree, flag, "worktree", 0, NULL,
                 "submit: in a git worktree of its own, on a branch of its own"),
+    WEFT_OPTION(weft_task_settings, runner, text, "runner", 0, "NAME", "submit: on this machine; weft runner list"),
+    WEFT_OPTION(weft_task_settings, label, text, "label", 0, "LABEL", "submit: on any machine that has this label"),
     WEFT_OPTION(weft_task_settings, with_changes, flag, "with-changes", 0, NULL,
                 "submit: the same, with your changes that are not committed"),
     {.name = "state",
@@ -355,6 +402,16 @@ static const weft_option options[] = {
     WEFT_OPTION(weft_task_settings, file, text, "file", 0, "PATH", "review: send what was written there; no editor"),
     WEFT_OPTION(weft_task_settings, redo, flag, "redo", 0, NULL, "undo: put there again what was undone"),
     WEFT_OPTION(weft_task_settings, shared, flag, "shared", 0, NULL, "undo: also files that others may have changed"),
+    {.name = "strategy",
+     .kind = WEFT_OPTION_text,
+     .value = "HOW",
+     .offset = offsetof(weft_task_settings, strategy),
+     .help = "merge: as git does it, as one commit, or commit by commit (default merge)",
+     .choices = "merge squash rebase"},
+    WEFT_OPTION(weft_task_settings, message, text, "message", 'm', "TEXT",
+                "merge: of commits that are made (default: the prompt's first line)"),
+    WEFT_OPTION(weft_task_settings, force, flag, "force", 0, NULL, "discard: also what cannot be committed first"),
+    WEFT_OPTION(weft_task_settings, editor, flag, "editor", 'e', NULL, "open: in $EDITOR, instead of printing where it is"),
     WEFT_URL_OPTION(weft_task_settings),
     {0},
 };
@@ -366,8 +423,14 @@ static const char *const examples[] = {
     "the prompt from a file (- for standard input); prints the task's id",
     "weft task submit --worktree 'rewrite the parser'",
     "in a git worktree, on a branch of its own; your files stay as they are",
+    "weft task submit --wait --on-question deny 'look at the log'",
+    "for a script: whatever its agent asks is denied",
+    "weft task submit --wait --gate test --gate lint 'make the tests pass'",
+    "the agent tries until the configured gates pass, and is told what they found",
     "weft task list --state running",
     "what runs now",
+    "weft task retry task-0003",
+    "the same prompt again, as it was submitted",
     "weft task get task-0003 --output",
     "what it said",
     "weft task cancel task-0003",
@@ -378,6 +441,12 @@ static const char *const examples[] = {
     "write comments into what it changed, in $EDITOR; they become its next prompt",
     "weft task undo task-0003",
     "put that back, unless somebody has changed it since",
+    "weft task merge task-0003",
+    "bring what it did in its worktree into your branch; --strategy squash makes one commit of it",
+    "weft task discard task-0003",
+    "throw its worktree away",
+    "cd \"$(weft task open task-0003)\"",
+    "go to its worktree",
     "weft task watch",
     "all tasks, live; with an id only that one, from its beginning",
     NULL,
@@ -385,19 +454,21 @@ static const char *const examples[] = {
 
 const weft_verb weft__task_verb = {
     .name = "task",
-    .help = "submit, list, watch, cancel, show and undo tasks",
-    .begins = "agents and their work",
-    .usage = "submit PROMPT... | list | get ID | cancel ID | stats | diff [ID [PATH]] | undo [ID] | "
-             "review [ID [PATH]] | watch [ID]",
-    .words = "submit list get cancel stats diff undo review watch",
+    .help = "submit, list, watch, cancel, show, undo and merge tasks",
+    .begins = "work",
+    .usage = "submit PROMPT... | retry ID | list | get ID | cancel ID | stats | diff [ID [PATH]] | undo [ID] | "
+             "review [ID [PATH]] | merge [ID] | discard ID | open [ID] | watch [ID]",
+    .words = "submit retry list get cancel stats diff undo review merge discard open watch",
     .examples = examples,
-    .about = "With --wait a question of the agent is put to you if this is a terminal, otherwise it says how to answer it.\n"
-             "The first Ctrl-C cancels the task and waits for its end. The second does not wait any longer; the task is\n"
-             "cancelled all the same. Ctrl-C in \"watch\" leaves the task alone. A daemon that is restarted meanwhile is\n"
-             "connected to again. With --json the task is printed when it has ended. \"watch ID --timeout TIME\" ends with\n"
-             "status 7 when the task has not ended by then; \"watch --timeout TIME\" with 0.\n\n"
-             "exit status of submit --wait and watch ID: 0 completed, 1 failed or cancelled by somebody, 5 no such task,\n"
-             "6 the queue is full or the session is busy, 7 it ran into its --timeout, 8 refused otherwise, 130 Ctrl-C\n",
+    .about =
+        "With --wait a question of the agent is put to you if this is a terminal, otherwise it says how to answer it and\n"
+        "waits. --on-question deny and allow answer it at once; fail cancels the task. A form is declined by both.\n"
+        "The first Ctrl-C cancels the task and waits for its end. The second does not wait any longer; the task is\n"
+        "cancelled all the same. Ctrl-C in \"watch\" leaves the task alone. A daemon that is restarted meanwhile is\n"
+        "connected to again. With --json the task is printed when it has ended. \"watch ID --timeout TIME\" ends with\n"
+        "status 7 when the task has not ended by then; \"watch --timeout TIME\" with 0.\n\n"
+        "exit status of submit --wait and watch ID: 0 completed, 1 failed or cancelled by somebody, 5 no such task,\n"
+        "6 the queue is full or the session is busy, 7 it ran into its --timeout, 8 refused otherwise, 130 Ctrl-C\n",
     .options = options,
     .settings_size = sizeof(weft_task_settings),
     .reaches = true,

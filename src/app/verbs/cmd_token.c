@@ -16,6 +16,7 @@
 #include "table.h"
 #include "time_text.h"
 #include "token_file.h"
+#include "token_life.h"
 
 typedef struct settings {
     const char *url, *scope, *expires;
@@ -60,25 +61,6 @@ static weft_exit find_hub(weft_app *app, bool *ret_ask) {
 }
 
 /* ---- add ---- */
-
-/* "30d", "12h", "45m", "90s", "2w"; "never". Seconds; -EINVAL. */
-static int64_t life_of(const char *text) {
-    static const struct {
-        char unit;
-        int64_t seconds;
-    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}, {'w', 7 * 86400}};
-    char *end;
-    if (!text || strcmp(text, "never") == 0)
-        return 0;
-    errno = 0;
-    long long n = strtoll(text, &end, 10);
-    if (errno || end == text || n <= 0 || n > 1000000 || !*end || end[1])
-        return -EINVAL;
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (units[i].unit == *end && n * units[i].seconds <= (int64_t) 100 * 366 * 86400)
-            return n * units[i].seconds;
-    return -EINVAL;
-}
 
 static void put_added(const weft_app *app, const char *name, const char *scopes, const char *expires, const char *secret) {
     if (app->common.json) {
@@ -125,7 +107,7 @@ static weft_exit add_to_file(weft_app *app, const char *scopes, int64_t life) {
 static weft_exit give_token(weft_app *app) {
     const settings *how = app->settings;
     char scopes[WEFT_TOKEN_SCOPES];
-    int64_t life = life_of(how->expires);
+    int64_t life = weft__token_life(how->expires);
     bool ask;
     if (!weft__token_is_name(app->args[0]))
         return weft__misused(app,

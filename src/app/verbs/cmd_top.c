@@ -313,11 +313,11 @@ static void on_top_connected(top *self) {
 }
 
 /* The hub may be restarted: what was last seen stays on the screen, and says that it is not live. */
-static void on_top_lost(top *self, weft_state state, int why) {
+static void on_top_lost(top *self, weft_peer_state state, int why) {
     const char *trouble = weft_peer_trouble(self->peer);
     bool was = self->connected;
     self->connected = false;
-    if (state == WEFT_CLOSED || !self->was_connected || self->how->once)
+    if (state == WEFT_PEER_CLOSED || !self->was_connected || self->how->once)
         end_top(self, weft__target_fail(self->app, &self->target, why, trouble));
     else if (was && self->full_screen)
         show_figures(self);
@@ -325,12 +325,12 @@ static void on_top_lost(top *self, weft_state state, int why) {
         weft__warn(self->app, "%s: %s; trying again", self->target.shown, *trouble ? trouble : weft_strerror(why));
 }
 
-static void on_top_state(weft_peer *peer, weft_state state, int why, void *data) {
+static void on_top_state(weft_peer *peer, weft_peer_state state, int why, void *data) {
     top *self = data;
     self->peer = peer;
-    if (state == WEFT_CONNECTED)
+    if (state == WEFT_PEER_CONNECTED)
         on_top_connected(self);
-    else if (state != WEFT_CONNECTING)
+    else if (state != WEFT_PEER_CONNECTING)
         on_top_lost(self, state, why);
 }
 
@@ -352,7 +352,7 @@ static int open_top(top *self) {
     opts.reconnect = !self->how->once;
     opts.data = self;
     opts.on_state = on_top_state;
-    return weft_connect_on(self->loop, self->target.url, &opts, &self->peer);
+    return weft_connect_on(self->loop, self->target.url, &opts, &self->peer, &self->target.trouble);
 }
 
 /* The terminal's other screen, without a cursor; what was on it comes back. */
@@ -379,7 +379,7 @@ static void close_top(top *self) {
 static weft_exit run_top(weft_app *app) {
     top self = {.app = app, .how = app->settings};
     if (app->arg_count > 1 || (app->arg_count && !weft__is_url(app->args[0])))
-        return weft__misused(app, "\"%s\" is no URL", app->args[app->arg_count - 1]);
+        return weft__misused(app, "\"%s\" is not a URL", app->args[app->arg_count - 1]);
     weft_exit status = weft__target_take(app, &self.target);
     if (status) {
         weft__target_done(&self.target);
@@ -393,7 +393,7 @@ static weft_exit run_top(weft_app *app) {
         weft_loop_run(self.loop);
         use_full_screen(&self, false);
     }
-    status = r < 0 ? weft__target_fail(app, &self.target, r, self.target.trouble) : self.status;
+    status = r < 0 ? weft__target_fail(app, &self.target, r, self.target.trouble.text) : self.status;
     close_top(&self);
     weft__target_done(&self.target);
     return status;
@@ -417,7 +417,7 @@ static const char *const examples[] = {
 
 const weft_verb weft__top_verb = {
     .name = "top",
-    .help = "show live what the hub does: methods, latencies, errors, tasks, the store",
+    .help = "show live what the hub does: methods, errors, tasks, the store",
     .usage = "[URL]",
     .examples = examples,
     .about =

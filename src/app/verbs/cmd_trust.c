@@ -36,7 +36,7 @@ static int put_trust_entry(void *ctx, const weft_trust_entry *entry) {
 static weft_exit list_entries(weft_app *app) {
     char why[WEFT_TRUST_WHY] = "";
     if (app->arg_count)
-        return weft__misused(app, "\"%s\" has no place here", app->args[0]);
+        return weft__misused(app, "unexpected argument \"%s\"", app->args[0]);
     int r = weft__trust_each(put_trust_entry, app, why);
     return r < 0 ? weft__fail(app, WEFT_FAILED, WEFT_TRUST_PLACE, "%s", why) : WEFT_DONE;
 }
@@ -136,7 +136,7 @@ static weft_exit trust_project(weft_app *app, bool yes) {
     weft_trust_view *view;
     pid_t holder;
     if (app->arg_count)
-        return weft__misused(app, "\"%s\" has no place here", app->args[0]);
+        return weft__misused(app, "unexpected argument \"%s\"", app->args[0]);
     int r = weft__daemon_project(app->layout);
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));

@@ -8,7 +8,7 @@
 
 static weft_exit run_version(weft_app *app) {
     if (app->arg_count)
-        return weft__misused(app, "\"%s\" has no place here", app->args[0]);
+        return weft__misused(app, "unexpected argument \"%s\"", app->args[0]);
     if (app->common.json)
         weft__put_line(&app->out, WEFT_OBJ({"weft", weft_str(weft_version())}, {"libuv", weft_str(uv_version_string())},
                                            {"openssl", weft_str(OpenSSL_version(OPENSSL_VERSION_STRING))},

@@ -102,7 +102,7 @@ static void look_at_configuration(weft_doctor *doctor) {
                           config->project.text && config->user.text ? ", " : "",
                           config->user.text      ? user
                           : config->project.text ? ""
-                                                 : "no files, so everything is as usual");
+                                                 : "no files; the defaults apply");
 }
 
 /* ---- agents ---- */
@@ -132,11 +132,11 @@ static void look_at_agents(weft_doctor *doctor) {
             used += (size_t) snprintf(found + used, sizeof found - used, "%s%s", count ? ", " : "", all->list[i].name);
         count++;
     }
-    weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "%zu of %zu installed: %s; tasks that name none go to %s%s", count,
-                      all->count, found, chosen, doctor->overruled ? ", chosen with \"weft agents use\"" : "");
-    check_default(doctor, chosen, "which does what names no agent");
+    weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "%zu of %zu installed: %s; the default is %s%s", count, all->count,
+                      found, chosen, doctor->overruled ? ", chosen with \"weft agents use\"" : "");
+    check_default(doctor, chosen, "which is the default agent");
     if (strcmp(chosen, all->fallback) != 0)
-        check_default(doctor, all->fallback, "which is configured for what names no agent");
+        check_default(doctor, all->fallback, "which is the default agent of the configuration");
 }
 
 /* ---- the machine ---- */

@@ -28,7 +28,7 @@ static void check_mode(weft_doctor *doctor, const char *path, mode_t most, const
     if (lstat(path, &info) < 0)
         return;
     if (info.st_uid != geteuid() && info.st_uid != 0) {
-        weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, "It is somebody else's, and what is in it is not believed.",
+        weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, "It belongs to another user, so it is not used.",
                           "%s belongs to user %u", path, (unsigned) info.st_uid);
         return;
     }
@@ -46,7 +46,7 @@ static void check_free(weft_doctor *doctor) {
         weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, "Be the user who owns it, or go to a folder of your own.",
                           "the %s here belongs to another user", home);
     else if (lstat(home, &info) == 0)
-        weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, "Move it away.", "the %s here is no folder", home);
+        weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, "Move it away.", "the %s here is not a folder", home);
     else if (access(".", W_OK) < 0)
         weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, "Go to a folder that you may write to.",
                           "there is no %s here or above, and none can be made: %s", home, weft_strerror(-errno));
@@ -130,21 +130,33 @@ static void tell_troubles(weft_doctor *doctor, const weft_json *status) {
     }
 }
 
+/* Does it have what the files say? */
+static void tell_config_age(weft_doctor *doctor, const weft_json *status) {
+    weft_json config = weft_pointer(status, "/weft/config"), restart = weft_get(&config, "restart");
+    const char *file = weft__config_stale_file(&config);
+    if (file)
+        weft__doctor_tell(doctor, WEFT_FINDING_WARNING, "weft reload", "%s has changed since it was read", file);
+    if (weft_count(&restart))
+        weft__doctor_tell(doctor, WEFT_FINDING_WARNING, "weft restart",
+                          "%zu changed key%s of the configuration need%s a restart", weft_count(&restart),
+                          weft_count(&restart) == 1 ? "" : "s", weft_count(&restart) == 1 ? "s" : "");
+}
+
 /* How it is, in its own words. The failure is ours to tell, so nothing is explained on the way. */
 static void ask_daemon(weft_doctor *doctor) {
     WEFT_ANSWER answer = {0};
     weft_peer *peer = NULL;
-    char trouble[256] = "", url[128];
-    weft_connect_opts opts = {
-        .timeout_ms = ANSWER_MS, .same_user = true, .ret_trouble = trouble, .trouble_size = sizeof trouble};
+    weft_trouble trouble = {""};
+    char url[128];
+    weft_connect_opts opts = {.timeout_ms = ANSWER_MS, .same_user = true};
     snprintf(url, sizeof url, "unix:%s", doctor->app->layout->socket);
-    int r = weft_connect_with(url, &opts, &peer);
+    int r = weft_connect_with(url, &opts, &peer, &trouble);
     if (r >= 0)
         r = weft_call_with(peer, "daemon.status", weft_none(), &(weft_call_opts){.timeout_ms = ANSWER_MS}, &answer);
     if (r < 0)
         weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, "It may be stuck: \"weft logs\", then \"weft restart\".",
                           "runs, pid %ld, but does not answer: %s", (long) doctor->pid,
-                          *trouble ? trouble : weft_strerror(r));
+                          *trouble.text ? trouble.text : weft_strerror(r));
     else if (answer.error)
         weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, NULL, "answers daemon.status with an error: %s",
                           answer.error->message);
@@ -160,6 +172,7 @@ static void ask_daemon(weft_doctor *doctor) {
             weft__doctor_tell(doctor, WEFT_FINDING_WARNING, "weft restart", "it is version %s, this program is %s",
                               weft_str_of(&version, "?"), weft_version());
         tell_skipped(doctor, answer.result);
+        tell_config_age(doctor, answer.result);
         ask_default(doctor, peer);
     }
     weft_peer_free(peer);
@@ -180,7 +193,7 @@ void weft__doctor_daemon(weft_doctor *doctor) {
     if (!doctor->running) {
         bool left = doctor->project && (access(at->socket, F_OK) == 0 || access(at->pid, F_OK) == 0);
         weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "none runs%s",
-                          left ? "; an earlier one was killed, what it left is in nobody's way" : "");
+                          left ? "; an earlier one was killed; what it left does no harm" : "");
         return;
     }
     if (doctor->pid && !pid_file_says(at, doctor->pid))
@@ -199,7 +212,7 @@ static const char *checked_store_path(const weft_doctor *doctor) {
 /* What is kept nowhere cannot be checked; an earlier journal that lies there can. */
 static const weft_store_kind *store_kind(const weft_doctor *doctor) {
     const weft_store_kind *kind = doctor->configured ? weft__store_named(doctor->settings.store_kind) : NULL;
-    return kind && weft__store_lasts(kind) ? kind : weft__store_first(true);
+    return kind && weft__store_has_files(kind) ? kind : weft__store_first(true);
 }
 
 static void check_store(weft_doctor *doctor) {
@@ -232,6 +245,23 @@ static void check_store(weft_doctor *doctor) {
     weft__store_close(store);
 }
 
+/* One that is not in files here. Whoever has it keeps it; nothing but a line that we looked is written. */
+static void check_database(weft_doctor *doctor, const weft_store_kind *kind) {
+    char why[WEFT_STORE_WHY] = "";
+    weft_store *store = NULL;
+    weft_store_opts opts = {.url = doctor->settings.store_url, .standbys = (int) doctor->settings.store_standbys};
+    int r = weft__store_open(kind, &opts, &store, why);
+    if (r < 0) {
+        weft__doctor_tell(doctor, r == -EBUSY ? WEFT_FINDING_WARNING : WEFT_FINDING_PROBLEM, NULL, "%s: %s", kind->name,
+                          *why ? why : weft_strerror(r));
+        return;
+    }
+    weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "%s: %llu events so far, epoch %s%s", kind->name,
+                      (unsigned long long) weft__store_head(store), weft__store_epoch(store),
+                      opts.standbys ? ", and it waits for its standbys" : "");
+    weft__store_close(store);
+}
+
 /* The lock is held meanwhile, so that no daemon begins to write under our eyes. */
 void weft__doctor_store(weft_doctor *doctor) {
     int lock;
@@ -246,6 +276,11 @@ void weft__doctor_store(weft_doctor *doctor) {
     if (doctor->running) {
         weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL,
                           "the daemon has it, and checked it when it started; \"weft stop\" first for a full check");
+        return;
+    }
+    const weft_store_kind *kind = doctor->configured ? weft__store_named(doctor->settings.store_kind) : NULL;
+    if (kind && weft__store_lasts(kind) && !weft__store_has_files(kind)) {
+        check_database(doctor, kind);
         return;
     }
     if (!doctor->project || !weft__store_was_here(store_kind(doctor), checked_store_path(doctor))) {

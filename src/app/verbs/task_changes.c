@@ -27,7 +27,8 @@ weft_exit weft__task_find_id(weft_app *app, weft_connection *connection, char re
     return *ret ? WEFT_DONE : weft__fail(app, WEFT_FAILED, NULL, "there is no task");
 }
 
-static weft_exit on_connection(weft_app *app, weft_exit (*run)(weft_app *app, weft_connection *connection, const char *id)) {
+weft_exit weft__task_on_connection(weft_app *app,
+                                   weft_exit (*run)(weft_app *app, weft_connection *connection, const char *id)) {
     const weft_task_settings *how = app->settings;
     weft_connection connection;
     char id[64];
@@ -54,10 +55,10 @@ static void put_changed_file(const weft_screen *screen, const weft_json *file) {
     fprintf(screen->file, "%c ", letter_of(change));
     weft__plain(screen);
     if (from) {
-        weft__put_text(screen, from, strlen(from));
+        weft__put_path(screen, from);
         fputs(" -> ", screen->file);
     }
-    weft__put_text(screen, path, strlen(path));
+    weft__put_path(screen, path);
     if (weft_get_int(file, "additions", 0) + weft_get_int(file, "deletions", 0))
         fprintf(screen->file, "  +%lld -%lld", (long long) weft_get_int(file, "additions", 0),
                 (long long) weft_get_int(file, "deletions", 0));
@@ -163,7 +164,7 @@ static weft_exit put_diff(weft_app *app, weft_connection *connection, const char
         if (!opened)
             weft__pager_open(&pager, &app->out);
         opened = true;
-        if (weft_text(&diff, &text) >= 0)
+        if (weft_bytes_of(&diff, &text) >= 0)
             put_diff_lines(&pager.screen, text);
         offset = ferror(pager.screen.file) ? -1 : weft_get_int(answer.result, "next", -1);
     }
@@ -190,7 +191,7 @@ static weft_exit diff_on(weft_app *app, weft_connection *connection, const char 
 }
 
 weft_exit weft__task_diff_word(weft_app *app) {
-    return on_connection(app, diff_on);
+    return weft__task_on_connection(app, diff_on);
 }
 
 /* ---- undo ---- */
@@ -215,7 +216,7 @@ static weft_exit put_conflicts(weft_app *app, const weft_json *result, const cha
     weft_json conflicts = weft_get(result, "conflicts");
     for (weft_iter it = weft_iterate(&conflicts); weft_next(&it);) {
         const char *path = weft_get_str(&it.value, "path", "");
-        weft__put_text(&app->err, path, strlen(path));
+        weft__put_path(&app->err, path);
         fprintf(app->err.file, ": %s\n", reason_text(weft_get_str(&it.value, "reason", "")));
     }
     return weft__fail(app, WEFT_REFUSED, NULL, "%s: nothing was done, because of %lld file%s", id,
@@ -240,13 +241,15 @@ static weft_exit undo_on(weft_app *app, weft_connection *connection, const char 
     if (!ok)
         return put_conflicts(app, answer.result, id);
     long long files = (long long) weft_get_int(answer.result, "files", 0);
-    fprintf(app->err.file, "%s is %s: %lld file%s", id, how->redo ? "there again" : "undone", files, files == 1 ? "" : "s");
+    bool there = strcmp(weft_get_str(answer.result, "where", ""), "worktree") == 0;
+    fprintf(app->err.file, "%s is %s: %lld file%s %s", id, how->redo ? "there again" : "undone", files,
+            files == 1 ? "" : "s", there ? "in its worktree" : "in the project's folder");
     fprintf(app->err.file, how->redo ? "\n" : "; \"weft task undo --redo %s\" takes that back\n", id);
     return WEFT_DONE;
 }
 
 weft_exit weft__task_undo_word(weft_app *app) {
-    return on_connection(app, undo_on);
+    return weft__task_on_connection(app, undo_on);
 }
 
 /* ---- for others ---- */
@@ -260,7 +263,9 @@ bool weft__task_changes_text(const weft_json *changes, char *ret, size_t size) {
     else if (files > 0)
         snprintf(ret, size, "%lld file%s, +%lld -%lld%s", files, files == 1 ? "" : "s",
                  (long long) weft_get_int(changes, "additions", 0), (long long) weft_get_int(changes, "deletions", 0),
-                 weft_get_bool(changes, "undone", false) ? " (undone)" : "");
+                 weft_get_bool(changes, "undone", false) ? " (undone)"
+                 : *weft_get_str(changes, "merged", "")  ? " (merged)"
+                                                         : "");
     else if (files == 0)
         snprintf(ret, size, "nothing");
     return files > 0;

@@ -129,7 +129,7 @@ static weft_exit explain_end(weft_task_follow *self, const ending *end) {
 static void finish_following(weft_task_follow *self, const ending *end) {
     weft_bytes output;
     /* Nothing came by, because it is no longer kept; its end is in the last event. */
-    if (self->terminal.bytes == 0 && weft_text(&end->output, &output) >= 0)
+    if (self->terminal.bytes == 0 && weft_bytes_of(&end->output, &output) >= 0)
         weft__terminal_data(&self->terminal, output.data, output.len);
     weft__terminal_clear(&self->terminal);
     weft__terminal_break(&self->terminal);
@@ -176,6 +176,16 @@ static void look_at_task(weft_task_follow *self) {
     weft__event_follow_call(&self->events, "task.get", WEFT_OBJ({"taskId", weft_str(self->task)}), on_whole);
 }
 
+/* Tasks in one folder get in each other's way. */
+static void tell_beside(weft_task_follow *self, const weft_json *data) {
+    weft_json beside = weft_get(data, "beside"), first = weft_at(&beside, 0);
+    size_t count = weft_count(&beside);
+    if (count)
+        weft__terminal_line(&self->terminal, WEFT_INK_WARN,
+                            "note: %.64s%s in the same files now; --worktree keeps tasks apart", weft_str_of(&first, ""),
+                            count == 1 ? " works" : " and others work");
+}
+
 static void on_task_event(weft_task_follow *self, const char *what, const weft_json *data) {
     ending end = {what, weft_get_str(data, "error", ""), weft_get_str(data, "reason", ""),
                   weft_get_str(data, "stopReason", ""), weft_get(data, "output")};
@@ -187,6 +197,8 @@ static void on_task_event(weft_task_follow *self, const char *what, const weft_j
         self->running = false;
     else if (strcmp(what, "changed") == 0 && !weft__task_changes_text(data, self->changed, sizeof self->changed))
         *self->changed = '\0';
+    else if (strcmp(what, "snapshot") == 0)
+        tell_beside(self, data);
     if (strcmp(what, "retrying") == 0)
         weft__terminal_line(&self->terminal, WEFT_INK_WARN, "attempt %lld failed: %s; trying again",
                             (long long) weft_get_int(data, "attempt", 0), end.error);
@@ -327,6 +339,12 @@ static void on_cancel_answer(weft_peer *peer, int r, const weft_answer *answer, 
     weft__terminal_line(&self->terminal, WEFT_INK_WARN, "%s could not be cancelled: %s", self->task, answer->error->message);
 }
 
+void weft__task_follow_cancel(weft_task_follow *self, const char *why) {
+    weft__terminal_line(&self->terminal, NULL, "%s", why);
+    self->cancelling = true;
+    weft__event_follow_call(&self->events, "task.cancel", WEFT_OBJ({"taskId", weft_str(self->task)}), on_cancel_answer);
+}
+
 /* What becomes of the task when nobody waits for it here any more. */
 static void say_whereabouts(weft_task_follow *self) {
     weft_terminal *terminal = &self->terminal;
@@ -376,10 +394,10 @@ static void on_follow_signal(void *ctx) {
     weft__task_follow_forget(self);
     if (self->app->err.terminal && !self->terminal.middle)
         fputs("\r\x1b[K", self->app->err.file); /* the ^C of the terminal */
-    weft__terminal_line(&self->terminal, NULL, "cancelling %s; Ctrl-C again leaves without waiting for its end", self->task);
-    self->cancelling = true;
+    char line[128];
+    snprintf(line, sizeof line, "cancelling %s; Ctrl-C again leaves without waiting for its end", self->task);
     weft__timer_set(self->events.loop, &self->leave, weft__loop_fresh_now(self->events.loop) + LEAVE_MS);
-    weft__event_follow_call(&self->events, "task.cancel", WEFT_OBJ({"taskId", weft_str(self->task)}), on_cancel_answer);
+    weft__task_follow_cancel(self, line);
 }
 
 /* The time to wait is over, and the task is not. */
@@ -394,6 +412,8 @@ static void on_follow_limit(void *ctx) {
 
 static void on_follow_close(void *ctx) {
     weft_task_follow *self = ctx;
+    if (self->opts->on_close)
+        self->opts->on_close(self);
     weft__stdin_lines_close(&self->stdin_lines);
     weft__timer_stop(self->events.loop, &self->tick);
     weft__timer_stop(self->events.loop, &self->leave);

@@ -12,19 +12,35 @@
 
 typedef struct weft_task_follow weft_task_follow;
 
+/* What becomes of the agent's questions. */
+typedef enum weft_on_question {
+    WEFT_QUESTION_ASK,   /* the person at the terminal; where there is none, it is said how to answer */
+    WEFT_QUESTION_DENY,  /* no, at once */
+    WEFT_QUESTION_ALLOW, /* yes, once; a form, which nobody fills in, is declined */
+    WEFT_QUESTION_FAIL,  /* the task is cancelled */
+} weft_on_question;
+/* By its name on the command line; NULL is "ask". */
+weft_on_question weft__task_on_question(const char *name);
+
 typedef struct weft_task_follow_opts {
     const char *url;
     void *ctx;
     bool only_watches; /* a signal leaves the task alone */
-    int64_t limit_ms;  /* how long to stay at most; 0: until the end of the task */
+    weft_on_question on_question;
+    int64_t limit_ms; /* how long to stay at most; 0: until the end of the task */
     /* Connected: submit, or watch. */
     void (*on_begin)(weft_task_follow *follow);
     /* The task has ended with this status, which has been explained. */
     void (*on_done)(weft_task_follow *follow, weft_exit how);
     /* What was submitted was refused with this status, which has been explained; NULL: the end. */
     void (*on_refused)(weft_task_follow *follow, weft_exit how);
+    /* A person is asked something that is answered by a line, and then no longer. NULL: nothing else reads what they type.
+     */
+    void (*on_asking)(weft_task_follow *follow, bool asks);
     /* A signal while there is no task; NULL: the end. */
     void (*on_idle_signal)(weft_task_follow *follow);
+    /* The last thing, before the loop goes. NULL: nothing. */
+    void (*on_close)(weft_task_follow *follow);
 } weft_task_follow_opts;
 
 struct weft_task_follow {
@@ -77,18 +93,20 @@ void weft__task_follow_submit(weft_task_follow *follow, const char *method, weft
 /* Stay with a task that is there already, from its beginning. */
 void weft__task_follow_watch(weft_task_follow *follow, const char *task);
 
+/* Ask the hub to cancel the task; its end comes as an event. why: a line that is shown. */
+void weft__task_follow_cancel(weft_task_follow *follow, const char *why);
 /* A line of the person's, or of whatever standard input is. */
 void weft__task_follow_want(weft_task_follow *follow, weft_on_line *on_line, void *ctx);
 /* A key that makes sending the same again safe. */
 #define WEFT_KEY_LEN 33
 void weft__task_follow_key(char ret[WEFT_KEY_LEN]);
 
-/* ---- attend_said.c ---- */
+/* ---- task_follow_output.c ---- */
 
 /* What the agent says: session.output and session.update. */
 void weft__task_follow_output(weft_task_follow *follow, const char *type, const weft_json *data);
 
-/* ---- attend_asked.c ---- */
+/* ---- task_follow_questions.c ---- */
 
 /* See which questions of the task are open, and put the first one that was not shown before the person. */
 void weft__task_follow_questions(weft_task_follow *follow);

@@ -12,7 +12,7 @@
 static void put_said_chunk(weft_task_follow *self, const weft_json *update) {
     weft_json text = weft_pointer(update, "/content/text");
     weft_bytes bytes;
-    if (weft_text(&text, &bytes) >= 0)
+    if (weft_bytes_of(&text, &bytes) >= 0)
         weft__terminal_data(&self->terminal, bytes.data, bytes.len);
 }
 
@@ -20,7 +20,7 @@ static void put_thought(weft_task_follow *self, const weft_json *update) {
     const weft_screen *err = &self->app->err;
     weft_json text = weft_pointer(update, "/content/text");
     weft_bytes bytes;
-    if (!self->app->common.verbose || weft_text(&text, &bytes) < 0)
+    if (!self->app->common.verbose || weft_bytes_of(&text, &bytes) < 0)
         return;
     weft__terminal_clear(&self->terminal);
     if (self->app->out.terminal)
@@ -36,7 +36,7 @@ static void put_thought(weft_task_follow *self, const weft_json *update) {
 static int make_title(const weft_json *update, weft_buf *ret) {
     weft_json title = weft_get(update, "title"), id = weft_get(update, "toolCallId");
     weft_bytes text;
-    if (weft_text(&title, &text) < 0 && weft_text(&id, &text) < 0)
+    if (weft_bytes_of(&title, &text) < 0 && weft_bytes_of(&id, &text) < 0)
         text = (weft_bytes){"a tool", 6};
     int r = weft__visible_put(ret, NULL, text, MAX_TITLE);
     return r < 0 ? r : weft__buf_put(ret, NULL, "", 1);
@@ -82,7 +82,7 @@ static void put_update(weft_task_follow *self, const weft_json *update) {
 static void put_said_output(weft_task_follow *self, const weft_json *data) {
     weft_json text = weft_get(data, "text");
     weft_bytes bytes;
-    if (weft_text(&text, &bytes) < 0)
+    if (weft_bytes_of(&text, &bytes) < 0)
         return;
     if (strcmp(weft_get_str(data, "stream", "stdout"), "stderr") != 0) {
         weft__terminal_data(&self->terminal, bytes.data, bytes.len);

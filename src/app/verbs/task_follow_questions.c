@@ -9,17 +9,26 @@
 
 static void on_answer_line(void *ctx, const char *line);
 
+static void tell_asking(weft_task_follow *self, bool asks) {
+    if (self->opts->on_asking)
+        self->opts->on_asking(self, asks);
+}
+
 static void prompt_for_answer(weft_task_follow *self) {
     weft__terminal_clear(&self->terminal);
+    tell_asking(self, true);
     fputs("your answer (a number, and a reason if you like): ", self->app->err.file);
     fflush(self->app->err.file);
     weft__task_follow_want(self, on_answer_line, self);
 }
 
 void weft__task_follow_forget(weft_task_follow *self) {
-    if (*self->question && self->stdin_lines.open)
+    bool asked = *self->question && self->stdin_lines.open;
+    if (asked)
         weft__stdin_lines_want(&self->stdin_lines, NULL, NULL);
     *self->question = '\0';
+    if (asked)
+        tell_asking(self, false);
     weft__form_done(&self->filling);
     self->open = weft_doc_free(self->open);
 }
@@ -52,6 +61,7 @@ static void on_form_line(void *ctx, const char *line);
 
 static void prompt_for_field(weft_task_follow *self) {
     weft__terminal_clear(&self->terminal);
+    tell_asking(self, true);
     weft__form_prompt(&self->filling, &self->app->err);
     weft__task_follow_want(self, on_form_line, self);
 }
@@ -137,9 +147,48 @@ static void put_question(weft_task_follow *self, const weft_json *question) {
     fflush(self->app->err.file);
 }
 
+/* ---- without a person ---- */
+
+weft_on_question weft__task_on_question(const char *name) {
+    static const char *const names[] = {"ask", "deny", "allow", "fail"};
+    for (size_t i = 0; name && i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i]) == 0)
+            return (weft_on_question) i;
+    return WEFT_QUESTION_ASK;
+}
+
+/* The task cannot go on, and nobody is to wait for it. */
+static void give_up(weft_task_follow *self, const char *id) {
+    char line[200];
+    snprintf(line, sizeof line, "cancelling %s: its agent asks something (%s), and --on-question does not answer that",
+             self->task, id);
+    weft__task_follow_cancel(self, line);
+}
+
+/* Once, and never for good: that is for a person to say. A form is declined, as there is nothing to fill in. */
+static void answer_as_told(weft_task_follow *self, const weft_json *question) {
+    const char *id = weft_get_str(question, "id", ""), *option, *text;
+    bool allow = self->opts->on_question == WEFT_QUESTION_ALLOW && !weft__form_of(question).text;
+    if (*self->question || strlen(id) >= sizeof self->question || was_shown(self, id))
+        return;
+    put_question(self, question);
+    if (self->opts->on_question == WEFT_QUESTION_FAIL ||
+        weft__question_option(question, allow ? "allow" : "deny", &option, &text) <= 0) {
+        give_up(self, id);
+        return;
+    }
+    weft__terminal_line(&self->terminal, NULL, "%s: %s, as --on-question says", id, allow ? "allowed" : "denied");
+    snprintf(self->question, sizeof self->question, "%s", id);
+    send_typed_answer(self, option, allow ? "" : "--on-question deny", NULL);
+}
+
 static void show_question(weft_task_follow *self, const weft_json *question) {
     const char *id = weft_get_str(question, "id", "");
     bool asks = weft__stdin_is_person() && !self->app->common.json && !self->stdin_lines.ended;
+    if (self->opts->on_question != WEFT_QUESTION_ASK) {
+        answer_as_told(self, question);
+        return;
+    }
     if (*self->question || strlen(id) >= sizeof self->question)
         return; /* one at a time: the others when this one is over */
     if (was_shown(self, id) && !asks)

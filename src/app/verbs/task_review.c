@@ -50,7 +50,7 @@ static weft_exit read_page(task_review *self, weft_connection *connection, int64
     if (status)
         return status;
     weft_json diff = weft_get(answer.result, "diff");
-    if (weft_text(&diff, &text) < 0 || weft__buf_put(&self->diff, NULL, text.data, text.len) < 0)
+    if (weft_bytes_of(&diff, &text) < 0 || weft__buf_put(&self->diff, NULL, text.data, text.len) < 0)
         return no_memory(self);
     *offset = weft_get_int(answer.result, "next", -1);
     if (*offset >= 0 && weft__buf_len(&self->diff) > MAX_DIFF)

@@ -12,6 +12,7 @@
 #include "failure.h"
 #include "read_all.h"
 #include "task_follow.h"
+#include "task_gated.h"
 #include "utf8_stream.h"
 
 /* The hub takes less; this is what is read before it can say so. */
@@ -85,30 +86,67 @@ static weft_exit put_submitted(weft_app *app, const weft_json *result) {
     return WEFT_DONE;
 }
 
-static weft_exit submit_task(weft_app *app, weft_val params) {
+/* Only our own hub knows; it is fine if this one does not. */
+static void tell_beside(weft_app *app, weft_connection *connection, const weft_json *result) {
+    const weft_val ids[] = {weft_str(weft_get_str(result, "taskId", ""))};
+    WEFT_ANSWER about = {0};
+    if (app->common.json ||
+        weft__connection_try(connection, "task.about", WEFT_OBJ({"taskIds", weft_arr(ids, 1)}), &about) < 0)
+        return;
+    weft_json tasks = weft_get(about.result, "tasks"), task = weft_at(&tasks, 0), beside = weft_get(&task, "beside");
+    weft__task_put_beside(app, &beside);
+}
+
+void weft__task_put_beside(const weft_app *app, const weft_json *beside) {
+    size_t count = weft_count(beside), i = 0;
+    for (weft_iter it = weft_iterate(beside); weft_next(&it); i++)
+        fprintf(app->err.file, "%s%.64s", !i ? "note: " : i + 1 < count ? ", " : " and ", weft_str_of(&it.value, ""));
+    if (count)
+        fprintf(app->err.file, " work%s in the same files now; --worktree keeps tasks apart\n", count == 1 ? "s" : "");
+}
+
+static weft_exit submit_task(weft_app *app, const char *method, weft_val params) {
     const weft_task_settings *how = app->settings;
+    weft_connection connection;
     WEFT_ANSWER answer = {0};
-    weft_exit status = weft__hub_call_once(app, how->url, "task.submit", params, &answer);
-    return status ? status : put_submitted(app, answer.result);
+    weft_exit status = weft__hub_call_open(app, how->url, &connection);
+    if (status == WEFT_DONE)
+        status = weft__hub_call(&connection, method, params, &answer);
+    if (status == WEFT_DONE)
+        status = put_submitted(app, answer.result);
+    if (status == WEFT_DONE)
+        tell_beside(app, &connection, answer.result);
+    weft__connection_done(&connection);
+    return status;
 }
 
 /* ---- with ---- */
 
+typedef struct submission {
+    const char *method;
+    weft_val params;
+} submission;
+
 static void on_submit_begin(weft_task_follow *follow) {
-    const weft_val *params = follow->opts->ctx;
-    weft__task_follow_submit(follow, "task.submit", *params);
+    const submission *what = follow->opts->ctx;
+    weft__task_follow_submit(follow, what->method, what->params);
 }
 
 static void on_submit_done(weft_task_follow *follow, weft_exit how) {
     weft__task_follow_end(follow, how);
 }
 
-static weft_exit submit_and_wait(weft_app *app, weft_val params) {
+static weft_exit submit_and_wait(weft_app *app, const char *method, weft_val params) {
     const weft_task_settings *how = app->settings;
+    submission what = {method, params};
     weft_task_follow *follow = weft__zalloc(NULL, sizeof *follow);
     if (!follow)
         return weft__fail(app, WEFT_FAILED, NULL, "out of memory");
-    weft_task_follow_opts opts = {.url = how->url, .ctx = &params, .on_begin = on_submit_begin, .on_done = on_submit_done};
+    weft_task_follow_opts opts = {.url = how->url,
+                                  .ctx = &what,
+                                  .on_question = weft__task_on_question(how->on_question),
+                                  .on_begin = on_submit_begin,
+                                  .on_done = on_submit_done};
     weft_exit status = weft__task_follow_run(follow, app, &opts);
     weft__free(NULL, follow);
     return status;
@@ -125,15 +163,35 @@ static weft_exit read_priority(const weft_app *app, const char *text, int64_t *r
     return WEFT_DONE;
 }
 
+static weft_exit submit_in_some_way(weft_app *app, const char *method, weft_val params) {
+    const weft_task_settings *how = app->settings;
+    return how->wait ? submit_and_wait(app, method, params) : submit_task(app, method, params);
+}
+
+/* Without --wait nobody is there to answer. */
+static weft_exit check_on_question(const weft_app *app) {
+    const weft_task_settings *how = app->settings;
+    return how->on_question && !how->wait ? weft__misused(app, "--on-question goes with --wait") : WEFT_DONE;
+}
+
 weft_exit weft__task_submit_word(weft_app *app) {
     const weft_task_settings *how = app->settings;
     int64_t priority = 0;
     char *prompt = NULL, key[WEFT_KEY_LEN];
-    weft_exit status = how->priority ? read_priority(app, how->priority, &priority) : WEFT_DONE;
+    weft_exit status = check_on_question(app);
+    if (status == WEFT_DONE && how->max_iterations && !how->gates.count)
+        status = weft__misused(app, "--max-iterations is for tasks with gates: --gate NAME");
+    if (status == WEFT_DONE && how->priority)
+        status = read_priority(app, how->priority, &priority);
     if (status == WEFT_DONE)
         status = weft__prompt_read(app, &prompt);
     if (status)
         return status;
+    if (how->gates.count) {
+        status = weft__gated_submit_word(app, prompt);
+        weft__free(NULL, prompt);
+        return status;
+    }
     /* Whoever waits may have to send it twice, over two connections: once is meant. */
     weft__task_follow_key(key);
     const char *once = how->once ? how->once : how->wait ? key : NULL;
@@ -145,8 +203,19 @@ weft_exit weft__task_submit_word(weft_app *app) {
                  {"sessionId", weft_str_or_none(how->session)}, {"permission", weft_str_or_none(how->permission)},
                  {"isolation", how->worktree || how->with_changes ? weft_str("worktree") : weft_none()},
                  {"withChanges", how->with_changes ? weft_bool(true) : weft_none()},
+                 {"runner", weft_str_or_none(how->runner)}, {"label", weft_str_or_none(how->label)},
                  {"_meta", once ? WEFT_OBJ({"weft/idempotencyKey", weft_str(once)}) : weft_none()});
-    status = how->wait ? submit_and_wait(app, params) : submit_task(app, params);
+    status = submit_in_some_way(app, "task.submit", params);
     weft__free(NULL, prompt);
     return status;
+}
+
+weft_exit weft__task_retry_word(weft_app *app) {
+    char key[WEFT_KEY_LEN];
+    weft_exit status = check_on_question(app);
+    weft__task_follow_key(key);
+    return status ? status
+                  : submit_in_some_way(app, "task.retry",
+                                       WEFT_OBJ({"taskId", weft_str(app->args[0])},
+                                                {"_meta", WEFT_OBJ({"weft/idempotencyKey", weft_str(key)})}));
 }

@@ -3,9 +3,10 @@
 
 #include <string.h>
 
+#include "event_text.h"
 #include "failure.h"
-#include "stop_reason.h"
 #include "task_follow.h"
+#include "task_gated.h"
 
 /* ---- one ---- */
 
@@ -35,6 +36,8 @@ static weft_exit watch_one(weft_app *app) {
 
 /* ---- all ---- */
 
+#define NO_LIMIT 100000 /* columns where there is no terminal */
+
 typedef struct watching {
     weft_app *app;
     weft_event_follow events;
@@ -62,50 +65,46 @@ static void put_said(watching *self, const char *task, const char *text, size_t 
     }
 }
 
-static void put_task_change(watching *self, const char *task, const char *ink, const char *what, const char *more) {
+static void put_change(watching *self, const weft_json *event) {
     const weft_screen *out = &self->app->out;
+    weft_event_words words;
+    weft__event_words(event, &words);
+    if (!words.what)
+        return;
     weft__terminal_break(&self->terminal);
-    weft__ink(out, ink);
-    weft__put_text(out, task, strlen(task));
-    fprintf(out->file, " %s", what);
-    weft__plain(out);
-    fputs(*more ? ": " : "", out->file);
-    weft__put_text(out, more, strcspn(more, "\n"));
+    weft__event_words_put(out, &words, out->terminal ? (size_t) weft__screen_width(out) : NO_LIMIT);
     fputc('\n', out->file);
     fflush(out->file);
 }
 
-static void put_task_event(watching *self, const char *task, const char *what, const weft_json *data) {
-    const char *stop = weft__stop_reason_text(weft_get_str(data, "stopReason", NULL));
-    const char *more = weft_get_str(data, "error", weft_get_str(data, "prompt", stop ? stop : ""));
-    bool bad = strcmp(what, "failed") == 0;
-    if (strcmp(what, "process") != 0)
-        put_task_change(self, task, bad ? WEFT_INK_BAD : WEFT_INK_BOLD, what, more);
-}
-
-static void put_question_event(watching *self, const char *task, const char *what, const weft_json *data) {
-    char text[512];
+/* Who may answer must know how. */
+static void put_question_change(watching *self, const weft_json *event, const weft_json *data) {
     const char *id = weft_get_str(data, "questionId", "");
-    if (strcmp(what, "asked") != 0) {
-        put_task_change(self, id, WEFT_INK_WARN, what, weft_get_str(data, "option", ""));
-        return;
-    }
-    snprintf(text, sizeof text, "%s %.400s (weft answer %s allow|deny)", id, weft_get_str(data, "title", ""), id);
-    put_task_change(self, *task ? task : weft_get_str(data, "ruleId", ""), WEFT_INK_WARN, "asks", text);
+    put_change(self, event);
+    if (strcmp(weft_get_str(event, "type", ""), "question.asked") == 0)
+        fprintf(self->app->out.file, "    weft answer %s allow|deny\n", id);
+    fflush(self->app->out.file);
 }
 
-static void put_event(watching *self, const char *type, const weft_json *data) {
-    const char *task = weft_get_str(data, "taskId", "");
+/* Of little interest while it works: where it stands in the journal is "weft events". */
+static bool is_detail(const char *type) {
+    return strcmp(type, "task.process") == 0 || strcmp(type, "task.snapshot") == 0;
+}
+
+static void put_event(watching *self, const weft_json *event, const weft_json *data) {
+    const char *type = weft_get_str(event, "type", ""), *task = weft_get_str(data, "taskId", "");
     weft_json text = weft_get(data, "text"), chunk = weft_pointer(data, "/update/content/text");
     weft_json kind = weft_pointer(data, "/update/sessionUpdate");
     weft_bytes bytes;
+    if (is_detail(type))
+        return;
     if (strncmp(type, "task.", 5) == 0)
-        put_task_event(self, task, type + 5, data);
+        put_change(self, event);
     else if (strncmp(type, "question.", 9) == 0)
-        put_question_event(self, task, type + 9, data);
-    else if (strcmp(type, "session.output") == 0 && weft_text(&text, &bytes) >= 0)
+        put_question_change(self, event, data);
+    else if (strcmp(type, "session.output") == 0 && weft_bytes_of(&text, &bytes) >= 0)
         put_said(self, task, bytes.data, bytes.len);
-    else if (strcmp(weft_str_of(&kind, ""), "agent_message_chunk") == 0 && weft_text(&chunk, &bytes) >= 0)
+    else if (strcmp(weft_str_of(&kind, ""), "agent_message_chunk") == 0 && weft_bytes_of(&chunk, &bytes) >= 0)
         put_said(self, task, bytes.data, bytes.len);
 }
 
@@ -122,7 +121,7 @@ static void on_tasks_event(void *ctx, const weft_json *event) {
     if (self->app->common.json)
         weft__put_line(&self->app->out, weft_copy(event));
     else
-        put_event(self, weft_get_str(event, "type", ""), &data);
+        put_event(self, event, &data);
     if (ferror(self->app->out.file))
         weft__event_follow_end(&self->events, WEFT_FAILED);
 }
@@ -150,5 +149,7 @@ static weft_exit watch_all(weft_app *app) {
 }
 
 weft_exit weft__task_watch_word(weft_app *app) {
+    if (app->arg_count && weft__gated_is_id(app->args[0]))
+        return weft__gated_watch_word(app);
     return app->arg_count ? watch_one(app) : watch_all(app);
 }

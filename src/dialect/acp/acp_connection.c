@@ -216,7 +216,7 @@ static void end_soon(weft_acp_connection *connection) {
     weft__later(loop_of(connection), &connection->end);
 }
 
-static void take_output(weft_acp_connection *connection) {
+static void route_output(weft_acp_connection *connection) {
     while (connection->peer && connection->waiting < MOST_WAITING) {
         weft_bytes out = weft_peer_output(connection->peer);
         const char *end = out.len ? memchr(out.data, '\n', out.len) : NULL;
@@ -229,6 +229,13 @@ static void take_output(weft_acp_connection *connection) {
         }
         weft_peer_sent(connection->peer, len + 1);
     }
+}
+
+/* What the client says comes by requests of its own, so nothing waits to be read before there is more to say. */
+static void take_output(weft_acp_connection *connection) {
+    route_output(connection);
+    if (connection->peer)
+        weft__peer_tell_drained(connection->peer);
 }
 
 static void on_flush(weft_later *later) {

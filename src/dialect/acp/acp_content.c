@@ -8,7 +8,7 @@
 
 static int put_value_text(weft_buf *out, const weft_alloc *alloc, const weft_json *value) {
     weft_bytes text;
-    int r = weft_text(value, &text);
+    int r = weft_bytes_of(value, &text);
     return r < 0 ? r : weft__buf_put(out, alloc, text.data, text.len);
 }
 

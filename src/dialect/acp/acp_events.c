@@ -362,7 +362,7 @@ static void tell_elsewhere(const struct update *about, const weft_json *data, co
     weft_buf words = {0};
     if (!known || known->state != WEFT_QUESTION_OPEN)
         return;
-    (void) weft_text(&title, &text);
+    (void) weft_bytes_of(&title, &text);
     int r = put_elsewhere(&words, about->hub->alloc, text, question);
     if (r < 0)
         weft__render_fail(about->rendering, r);

@@ -56,7 +56,7 @@ static int put_piece(const struct other_form *form, const char *text) {
 static int put_spelled(const struct other_form *form, const weft_json *name) {
     char spelled[2 * NAME];
     weft_bytes text;
-    int r = weft_text(name, &text);
+    int r = weft_bytes_of(name, &text);
     if (r < 0)
         return r;
     if (!is_own_name(text.data, text.len))
@@ -141,7 +141,7 @@ static const struct wrapping none = {0};
 static int find_wrapping(const weft_json *update, const struct wrapping **ret) {
     weft_json kind = weft_get(update, "sessionUpdate");
     weft_bytes text = {0};
-    int r = kind.text ? weft_text(&kind, &text) : 0;
+    int r = kind.text ? weft_bytes_of(&kind, &text) : 0;
     *ret = &none;
     if (r == -ENOMEM)
         return r;

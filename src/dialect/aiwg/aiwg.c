@@ -67,7 +67,7 @@
 
 #define S_WATCHER S_OF( \
     S_IS("enabled", S_BOOL) "," \
-    S_IS("paths", S_COUNT) "," \
+    S_IS("paths", "{\"anyOf\":[{\"type\":\"integer\"},{\"type\":\"array\"}]}") "," \
     S_IS("events_received", S_COUNT) "," \
     S_IS("polling", S_TRUE) "," \
     S_IS("error", S_STRING), \
@@ -108,6 +108,82 @@
     S_IS("cancelled", S_COUNT), \
     "\"total\",\"queued\",\"running\",\"completed\",\"failed\",\"cancelled\"")
 
+#define S_LOOP_STATUS "{\"enum\":[\"running\",\"queued\",\"permanently-failed\"]}"
+#define S_LOOP S_OF( \
+    S_IS("loopId", S_STRING) "," \
+    S_IS("pid", S_PID_OR_NULL) "," \
+    S_IS("status", S_LOOP_STATUS) "," \
+    S_IS("startedAt", S_TIME) "," \
+    S_IS("elapsed", S_COUNT) "," \
+    S_IS("taskId", S_TEXT_OR_NULL) "," \
+    S_IS("position", S_COUNT) "," \
+    S_IS("priority", S_INTEGER) "," \
+    S_IS("enqueuedAt", S_TIME), \
+    "\"loopId\",\"status\"")
+
+#define S_KILLED S_OF( \
+    S_IS("killed", S_BOOL) "," S_IS("loopId", S_STRING) "," S_IS("signal", S_STRING), \
+    "\"killed\",\"loopId\",\"signal\"")
+
+#define S_RESOURCES S_OF( \
+    S_IS("cpu", S_OBJECT) "," \
+    S_IS("memory", S_OBJECT) "," \
+    S_IS("loadAvg", S_OBJECT) "," \
+    S_IS("queueDepth", S_COUNT) "," \
+    S_IS("uptime", S_COUNT), \
+    "\"cpu\",\"memory\",\"loadAvg\",\"queueDepth\",\"uptime\"")
+
+#define S_CIRCUIT S_OF( \
+    S_IS("state", "{\"enum\":[\"closed\",\"open\",\"half-open\"]}") "," \
+    S_IS("consecutiveFailures", S_COUNT) "," \
+    S_IS("lastFailureAt", S_TIME_OR_NULL) "," \
+    S_IS("cooldownRemainingMs", S_COUNT), \
+    "\"state\",\"consecutiveFailures\",\"lastFailureAt\",\"cooldownRemainingMs\"")
+
+#define S_QUEUE S_OF( \
+    S_IS("depth", S_COUNT) "," \
+    S_IS("maxDepth", S_COUNT) "," \
+    S_IS("oldest", S_TIME_OR_NULL) "," \
+    S_IS("priorityDistribution", S_OBJECT) "," \
+    S_IS("estimatedWaitMs", "{\"type\":\"null\"}"), \
+    "\"depth\",\"maxDepth\",\"oldest\",\"priorityDistribution\",\"estimatedWaitMs\"")
+
+#define S_ENDED_LOOP S_OF( \
+    S_IS("loopId", S_STRING) "," \
+    S_IS("taskId", S_STRING) "," \
+    S_IS("outcome", S_STRING) "," \
+    S_IS("error", S_STRING) "," \
+    S_IS("reason", S_TEXT_OR_NULL) "," \
+    S_IS("completedAt", S_TIME), \
+    "\"loopId\",\"outcome\",\"completedAt\"")
+
+#define S_JOB_RUN S_OF( \
+    S_IS("jobId", S_STRING) "," \
+    S_IS("action", S_STRING) "," \
+    S_IS("lastRun", S_TIME) "," \
+    S_IS("runCount", S_COUNT), \
+    "\"jobId\",\"action\",\"lastRun\",\"runCount\"")
+
+#define S_SCHEDULE S_OF( \
+    S_IS("started", S_BOOL) "," \
+    S_IS("registeredActions", S_LIST(S_STRING)) "," \
+    S_IS("jobHistory", S_LIST(S_JOB_RUN)), \
+    "\"started\",\"registeredActions\",\"jobHistory\"")
+
+#define S_ROOMS S_OF( \
+    S_IS("totalRooms", S_COUNT) "," \
+    S_IS("totalBindings", S_COUNT) "," \
+    S_IS("platforms", S_OBJECT), \
+    "\"totalRooms\",\"totalBindings\",\"platforms\"")
+
+#define S_BUDGET S_OF( \
+    S_IS("dailyLimit", "{\"type\":\"number\"}") "," \
+    S_IS("spent", "{\"type\":\"number\"}") "," \
+    S_IS("remaining", "{\"anyOf\":[{\"type\":\"number\"},{\"type\":\"string\"}]}") "," \
+    S_IS("percentUsed", "{\"type\":\"number\"}") "," \
+    S_IS("currency", S_STRING), \
+    "\"dailyLimit\",\"spent\",\"remaining\",\"percentUsed\",\"currency\"")
+
 #define S_SWITCHED S_OF(S_IS("enabled", S_BOOL) "," S_IS("success", S_BOOL), "\"enabled\",\"success\"")
 #define S_SUBMITTED S_OF(S_IS("taskId", S_STRING) "," S_IS("state", S_STATE), "\"taskId\",\"state\"")
 #define S_PONG S_OF(S_IS("pong", S_TRUE) "," S_IS("timestamp", S_TIME), "\"pong\",\"timestamp\"")
@@ -121,6 +197,7 @@
 static const weft_error_row submit_errors[] = {
     WEFT_ERROR_PARAMS,
     {AIWG_QUEUE_FULL, "Queue full", "queueFull"},
+    {WEFT_INVALID_PARAMS, "No machine of this name or label is known", "noRunner"},
     {409, "The session has a task already", "sessionBusy"},
     {409, "The idempotency key was used before, for a task with other params", "idempotencyKeyReused"},
     {413, "The prompt is too long", "tooLarge"},
@@ -144,12 +221,16 @@ static const weft_error_row automation_errors[] = {UNAVAILABLE, {0}};
 static const weft_error_row switch_errors[] = {WEFT_ERROR_PARAMS,   WEFT_ERROR_AGENT,   UNAVAILABLE,
                                                WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE, {0}};
 static const weft_error_row no_errors[] = {{0}};
+#define NO_SUPERVISOR                                                                                                       \
+    { AIWG_UNAVAILABLE, "The supervisor is not running", "subsystemUnavailable" }
+static const weft_error_row ops_errors[] = {WEFT_ERROR_PARAMS, NO_SUPERVISOR, {0}};
+static const weft_error_row kill_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, NO_SUPERVISOR, {0}};
 
 static const weft_method methods[] = {
     {.name = "ping",
      .handler = weft__aiwg_ping,
      .params = NULL, /* anything goes: the original's clients send what they like */
-     .help = "answer that the daemon is there, and what time it has",
+     .help = "check that the daemon is there; answers with its time",
      .scope = WEFT_READ,
      .result = S_PONG,
      .errors = no_errors,
@@ -157,7 +238,7 @@ static const weft_method methods[] = {
     {.name = "daemon.status",
      .handler = weft__aiwg_status,
      .params = weft__no_params,
-     .help = "how the daemon is: its process, how long it runs, who is connected, what it works on",
+     .help = "the state of the daemon: its process, how long it runs, who is connected, what it works on",
      .scope = WEFT_READ,
      .result = S_STATUS,
      .errors = no_errors,
@@ -169,7 +250,7 @@ static const weft_method methods[] = {
      .scope = WEFT_ADMIN,
      .result = S_OF(S_IS("stopping", S_TRUE), "\"stopping\""),
      .errors = stop_errors,
-     .flags = WEFT_CHANGES | WEFT_FOR_PEOPLE | WEFT_EARLY},
+     .flags = WEFT_ROW_CHANGES | WEFT_FOR_PEOPLE | WEFT_EARLY},
     {.name = "task.submit",
      .handler = weft__aiwg_submit,
      .params = weft__aiwg_submit_params,
@@ -177,7 +258,7 @@ static const weft_method methods[] = {
      .scope = WEFT_WORK,
      .result = S_SUBMITTED,
      .errors = submit_errors,
-     .flags = WEFT_CHANGES | WEFT_SOON | WEFT_EARLY},
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_SOON | WEFT_EARLY},
     {.name = "task.cancel",
      .handler = weft__aiwg_cancel,
      .params = weft__aiwg_id_params,
@@ -185,7 +266,7 @@ static const weft_method methods[] = {
      .scope = WEFT_WORK,
      .result = S_OF(S_IS("cancelled", S_TRUE), "\"cancelled\""),
      .errors = cancel_errors,
-     .flags = WEFT_CHANGES | WEFT_FOR_PEOPLE},
+     .flags = WEFT_ROW_CHANGES | WEFT_FOR_PEOPLE},
     {.name = "task.list",
      .handler = weft__aiwg_list,
      .params = weft__aiwg_list_params,
@@ -200,7 +281,7 @@ static const weft_method methods[] = {
      .scope = WEFT_READ,
      .result = S_TASK,
      .errors = get_errors,
-     .flags = WEFT_SOON},
+     .flags = WEFT_ROW_SOON},
     {.name = "task.stats",
      .handler = weft__aiwg_stats,
      .params = weft__no_params,
@@ -223,7 +304,7 @@ static const weft_method methods[] = {
      .scope = WEFT_ADMIN,
      .result = S_SWITCHED,
      .errors = switch_errors,
-     .flags = WEFT_CHANGES | WEFT_SOON | WEFT_FOR_PEOPLE},
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_SOON | WEFT_FOR_PEOPLE},
     {.name = "automation.disable",
      .handler = weft__aiwg_disable,
      .params = weft__aiwg_rule_params,
@@ -231,7 +312,7 @@ static const weft_method methods[] = {
      .scope = WEFT_ADMIN,
      .result = S_SWITCHED,
      .errors = switch_errors,
-     .flags = WEFT_CHANGES | WEFT_SOON | WEFT_FOR_PEOPLE},
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_SOON | WEFT_FOR_PEOPLE},
     {.name = "chat.send",
      .handler = weft__aiwg_chat,
      .params = weft__aiwg_chat_params,
@@ -240,14 +321,94 @@ static const weft_method methods[] = {
      .scope = WEFT_WORK,
      .result = S_OF(S_IS("taskId", S_STRING), "\"taskId\""),
      .errors = submit_errors,
-     .flags = WEFT_CHANGES | WEFT_SOON},
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_SOON},
+    {.name = "daemon.process.list",
+     .handler = weft__aiwg_processes,
+     .params = weft__aiwg_processes_params,
+     .help = "AIWG's loops: those that run, wait, or failed for good",
+     .scope = WEFT_READ,
+     .result = S_LIST(S_LOOP),
+     .errors = ops_errors,
+     .flags = WEFT_EARLY},
+    {.name = "daemon.process.kill",
+     .handler = weft__aiwg_kill,
+     .params = weft__aiwg_kill_params,
+     .help = "send a signal to the processes of a loop",
+     .scope = WEFT_WORK,
+     .result = S_KILLED,
+     .errors = kill_errors,
+     .flags = WEFT_ROW_CHANGES | WEFT_FOR_PEOPLE | WEFT_EARLY},
+    {.name = "daemon.resource.snapshot",
+     .handler = weft__aiwg_resources,
+     .params = weft__no_params,
+     .help = "processors, memory and load of the machine",
+     .scope = WEFT_READ,
+     .result = S_RESOURCES,
+     .errors = ops_errors,
+     .flags = WEFT_EARLY},
+    {.name = "daemon.circuit.status",
+     .handler = weft__aiwg_circuit_status,
+     .params = weft__no_params,
+     .help = "whether loops are held back after failures",
+     .scope = WEFT_READ,
+     .result = S_CIRCUIT,
+     .errors = ops_errors,
+     .flags = WEFT_EARLY},
+    {.name = "daemon.queue.inspect",
+     .handler = weft__aiwg_queue,
+     .params = weft__no_params,
+     .help = "how many loops wait, and since when",
+     .scope = WEFT_READ,
+     .result = S_QUEUE,
+     .errors = ops_errors,
+     .flags = WEFT_EARLY},
+    {.name = "daemon.loop.history",
+     .handler = weft__aiwg_history,
+     .params = weft__aiwg_history_params,
+     .defaults = &weft__aiwg_history_defaults,
+     .help = "loops that have ended, the newest first",
+     .scope = WEFT_READ,
+     .result = S_LIST(S_ENDED_LOOP),
+     .errors = ops_errors,
+     .flags = WEFT_EARLY},
+    {.name = "daemon.budget.remaining",
+     .handler = weft__aiwg_budget,
+     .params = weft__no_params,
+     .help = "what may still be spent today",
+     .scope = WEFT_READ,
+     .result = S_BUDGET,
+     .errors = ops_errors,
+     .flags = WEFT_EARLY},
+    {.name = "schedule.status",
+     .handler = weft__aiwg_schedule,
+     .params = weft__no_params,
+     .help = "the actions that jobs of AIWG's can have, and when they were started",
+     .scope = WEFT_READ,
+     .result = S_SCHEDULE,
+     .errors = ops_errors,
+     .flags = WEFT_EARLY},
+    {.name = "rooms.list",
+     .handler = weft__aiwg_rooms,
+     .params = weft__no_params,
+     .help = "AIWG's chat rooms: there are none here",
+     .scope = WEFT_READ,
+     .result = S_ROOMS,
+     .errors = no_errors,
+     .flags = WEFT_EARLY},
+    {.name = "autonomous.status",
+     .handler = weft__aiwg_autonomous,
+     .params = weft__no_params,
+     .help = "AIWG's autonomous mode: it is off, since there is none here",
+     .scope = WEFT_READ,
+     .result = S_OF(S_IS("enabled", S_BOOL), "\"enabled\""),
+     .errors = no_errors,
+     .flags = WEFT_EARLY},
     {0},
 };
 
-/* Its own home is the Unix socket; other byte streams and single requests carry the same. */
+/* Its own home is the Unix socket; other byte streams and single requests carry the same, and so do WebSockets at /aiwg. */
 static bool is_aiwg_endpoint(const weft_scheme *scheme, const char *path) {
-    (void) path;
-    return !(scheme->flags & WEFT_UPGRADES);
+    return !(scheme->flags & WEFT_UPGRADES) || strcmp(path, "/aiwg") == 0;
 }
 
 const weft_dialect weft__aiwg = {

@@ -20,9 +20,21 @@ extern const struct weft_aiwg_chat weft__aiwg_chat_defaults;
 extern const weft_param weft__aiwg_submit_params[], weft__aiwg_chat_params[], weft__aiwg_id_params[],
     weft__aiwg_list_params[];
 
+/* A task as task.list shows it, with so many bytes of the end of its output. */
+int weft__aiwg_write_task(weft_buf *out, const weft_alloc *alloc, const weft_task *task, size_t most);
+
 /* ---- aiwg_automation.c ---- */
 weft_handler weft__aiwg_automation_status, weft__aiwg_enable, weft__aiwg_disable;
 extern const weft_param weft__aiwg_rule_params[];
+
+/* ---- aiwg_ops.c ---- */
+weft_handler weft__aiwg_processes, weft__aiwg_kill, weft__aiwg_resources, weft__aiwg_circuit_status, weft__aiwg_queue,
+    weft__aiwg_history, weft__aiwg_budget, weft__aiwg_schedule;
+extern const weft_param weft__aiwg_processes_params[], weft__aiwg_kill_params[], weft__aiwg_history_params[];
+extern const struct weft_aiwg_history_defaults weft__aiwg_history_defaults;
+
+/* ---- aiwg_absent.c ---- */
+weft_handler weft__aiwg_rooms, weft__aiwg_autonomous;
 
 /* ---- aiwg_events.c ---- */
 void weft__aiwg_render(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data);

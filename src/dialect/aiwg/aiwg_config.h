@@ -10,4 +10,7 @@
 /* What a project's file of Weft's own would say instead. file is absent when there is none. Owned. -ENOMEM. */
 int weft__aiwg_config(const weft_json *file, const weft_alloc *alloc, weft_doc **ret);
 
+/* What AIWG writes into that file when there is none. */
+extern const char weft__aiwg_default_config[];
+
 #endif

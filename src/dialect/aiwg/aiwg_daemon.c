@@ -125,6 +125,13 @@ static int collect_status(const weft_hub *hub, struct pieces *ret) {
     return r;
 }
 
+/* AIWG names them; where nobody has named any, it is said how many folders there are. */
+static weft_val watched_paths(const weft_automation_health *health) {
+    if (!health->watching)
+        return weft_none();
+    return health->watch_list ? raw_or(health->watch_list, "[]") : weft_uint(health->watch_paths);
+}
+
 static int say_status(weft_req *req, const weft_hub *hub, const struct pieces *pieces) {
     static const char none[] = "{\"enabled\":false,\"ruleCount\":0,\"rules\":[],\"recentExecutions\":[]}";
     const weft_hub_host *host = hub->host;
@@ -140,10 +147,10 @@ static int say_status(weft_req *req, const weft_hub *hub, const struct pieces *p
         WEFT_OBJ({"running", weft_uint(counts.of[WEFT_TASK_RUNNING])}, {"queued", weft_uint(counts.of[WEFT_TASK_QUEUED])},
                  {"maxConcurrency", weft_uint(most == SIZE_MAX ? 0 : most)},
                  {"tasks", weft_raw(weft__buf_head(&pieces->tasks), weft__buf_len(&pieces->tasks))});
-    weft_val watcher = WEFT_OBJ(
-        {"enabled", weft_bool(health.watching)}, {"paths", health.watching ? weft_uint(health.watch_paths) : weft_none()},
-        {"events_received", health.watching ? weft_uint(health.watch_events) : weft_none()},
-        {"polling", health.polling ? weft_bool(true) : weft_none()}, {"error", trouble_text(health.watch_failed)});
+    weft_val watcher =
+        WEFT_OBJ({"enabled", weft_bool(health.watching)}, {"paths", watched_paths(&health)},
+                 {"events_received", health.watching ? weft_uint(health.watch_events) : weft_none()},
+                 {"polling", health.polling ? weft_bool(true) : weft_none()}, {"error", trouble_text(health.watch_failed)});
     weft_val scheduler = WEFT_OBJ({"enabled", weft_bool(health.scheduling)},
                                   {"jobs", health.scheduling ? weft_uint(health.jobs) : weft_none()},
                                   {"last_fires", health.scheduling ? raw_or(health.last_fires, "{}") : weft_none()},

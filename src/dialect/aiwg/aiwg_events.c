@@ -69,7 +69,7 @@ static void render_update(const weft_hub *hub, weft_rendering *rendering, const 
 static bool is_output_cut(weft_rendering *rendering, const weft_json *data) {
     weft_json output = weft_get(data, "output");
     weft_bytes text = {"", 0};
-    int r = weft_text(&output, &text);
+    int r = weft_bytes_of(&output, &text);
     if (r == -ENOMEM)
         weft__render_fail(rendering, r);
     if (r < 0)

@@ -28,6 +28,7 @@ struct submit {
     int64_t timeoutMs, retries;
     const char *sessionId, *permission, *isolation;
     bool withChanges;
+    const char *runner, *label;
 };
 const weft_param weft__aiwg_submit_params[] = {
     {"prompt", WEFT_PARAM_str, offsetof(struct submit, prompt), WEFT_REQUIRED | WEFT_NONEMPTY, "what the agent should do"},
@@ -43,6 +44,10 @@ const weft_param weft__aiwg_submit_params[] = {
     {"permission", WEFT_PARAM_str, offsetof(struct submit, permission), WEFT_NULLABLE, WEFT_PERMISSION_HELP},
     {"isolation", WEFT_PARAM_str, offsetof(struct submit, isolation), WEFT_NULLABLE, WEFT_ISOLATION_HELP},
     {"withChanges", WEFT_PARAM_bool, offsetof(struct submit, withChanges), WEFT_NULLABLE, WEFT_WITH_CHANGES_HELP},
+    {"runner", WEFT_PARAM_str, offsetof(struct submit, runner), WEFT_NULLABLE | WEFT_NONEMPTY,
+     "on this machine: one that runner.list has"},
+    {"label", WEFT_PARAM_str, offsetof(struct submit, label), WEFT_NULLABLE | WEFT_NONEMPTY,
+     "on any machine that has this label"},
     WEFT_END(struct submit),
 };
 
@@ -57,6 +62,11 @@ static int refuse_submit(weft_req *req, const weft_hub *hub, const weft_task_spe
     case -EBUSY:
         return weft__reply_error(req, 409, "sessionBusy", "The session has a task already: %s",
                                  spec->session ? spec->session : "");
+    case -ENODEV:
+        return weft__reply_error(req, WEFT_INVALID_PARAMS, "noRunner",
+                                 "No machine %s%s is known that has this project%s%s: \"weft runner list\" shows them",
+                                 spec->runner ? "called " : "with the label ", spec->runner ? spec->runner : spec->label,
+                                 spec->agent ? " and the agent " : "", spec->agent ? spec->agent : "");
     case -ENOBUFS:
         return weft__reply_error(req, AIWG_QUEUE_FULL, "queueFull", "Queue full: %zu tasks are waiting",
                                  weft__engine_limits(hub->engine)->max_queue);
@@ -145,6 +155,8 @@ int weft__aiwg_submit(weft_req *req, const weft_json *params, void *ctx) {
     weft_isolation isolation;
     if ((r = weft__isolation_read(req, in->isolation, in->withChanges, &isolation)) != 0)
         return r < 0 ? r : 0;
+    if ((in->runner || in->label) && isolation && isolation != WEFT_ISOLATION_OFF)
+        return weft__reply_invalid(req, "/isolation", "there are no worktrees on other machines");
     const weft_session *session = in->sessionId ? weft__session_find(hub->engine, in->sessionId) : NULL;
     weft_isolation wanted = isolation == WEFT_ISOLATION_OFF ? WEFT_ISOLATION_NONE : isolation;
     if (isolation && session && session->isolation != wanted)
@@ -168,6 +180,8 @@ int weft__aiwg_submit(weft_req *req, const weft_json *params, void *ctx) {
                            .retries = in->retries,
                            .permission = permission,
                            .isolation = isolation,
+                           .runner = in->runner,
+                           .label = in->label,
                            .unless_busy = true};
     r = weft__task_submit(hub->engine, &spec, on_aiwg_submitted, weft__req_keep(req));
     weft__buf_done(&metadata, hub->alloc);
@@ -294,6 +308,13 @@ static int add_to_list(void *ctx, const weft_val *value) {
 
 static int write_task(weft_buf *out, const weft_alloc *alloc, const weft_task *task, weft_val output, bool cut) {
     return show_task(task, output, cut, add_to_list, &(struct listing){out, alloc});
+}
+
+int weft__aiwg_write_task(weft_buf *out, const weft_alloc *alloc, const weft_task *task, size_t most) {
+    weft_bytes tail = task->tail;
+    size_t from = tail.len > most ? weft__utf8_from(tail.data, tail.len, tail.len - most) : 0;
+    return write_task(out, alloc, task, weft_strn(tail.data ? tail.data + from : "", tail.len - from),
+                      task->output_bytes > tail.len - from);
 }
 
 static size_t max_answer(const weft_hub *hub) {

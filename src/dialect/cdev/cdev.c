@@ -263,7 +263,7 @@ static const weft_method methods[] = {
     {.name = "initialize",
      .handler = weft__cdev_initialize,
      .params = weft__cdev_initialize_params,
-     .help = "say who you are and hear what there is",
+     .help = "introduce the client; the answer has versions and capabilities",
      .scope = WEFT_READ,
      .result = S_INITIALIZED,
      .errors = params_errors,
@@ -289,7 +289,7 @@ static const weft_method methods[] = {
      .scope = WEFT_WORK,
      .result = S_RUN,
      .errors = run_errors,
-     .flags = WEFT_CHANGES},
+     .flags = WEFT_ROW_CHANGES},
     {.name = "agent/stop",
      .handler = weft__cdev_stop,
      .params = weft__cdev_stop_params,
@@ -297,7 +297,7 @@ static const weft_method methods[] = {
      .scope = WEFT_WORK,
      .result = S_OF(S_IS("status", "{\"const\":\"stopped\"}"), "\"status\""),
      .errors = stop_errors,
-     .flags = WEFT_CHANGES | WEFT_FOR_PEOPLE},
+     .flags = WEFT_ROW_CHANGES | WEFT_FOR_PEOPLE},
     {.name = "status/get",
      .handler = weft__cdev_status,
      .params = weft__no_params,
@@ -313,7 +313,7 @@ static const weft_method methods[] = {
      .scope = WEFT_WORK,
      .result = S_OF(S_IS("status", "{\"const\":\"sent\"}") "," S_IS("tool_use_id", S_STRING), "\"status\",\"tool_use_id\""),
      .errors = respond_errors,
-     .flags = WEFT_CHANGES | WEFT_SOON | WEFT_FOR_PEOPLE},
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_SOON | WEFT_FOR_PEOPLE},
     {.name = "git/status",
      .handler = weft__cdev_git_status,
      .params = weft__no_params,
@@ -400,7 +400,8 @@ static const weft_method methods[] = {
 
 /* Its server had one WebSocket. Where that lies is for whoever runs the hub to say. */
 static bool is_cdev_endpoint(const weft_scheme *scheme, const char *path) {
-    return (scheme->flags & WEFT_UPGRADES) && strcmp(path, "/acp") != 0 && strcmp(path, "/tinyvex") != 0;
+    return (scheme->flags & WEFT_UPGRADES) && strcmp(path, "/acp") != 0 && strcmp(path, "/tinyvex") != 0 &&
+           strcmp(path, "/wiggum") != 0;
 }
 
 const weft_dialect weft__cdev = {.name = "cdev",

@@ -123,7 +123,7 @@ static int write_hunk(const struct element *e, weft_bytes path, weft_bytes befor
 static weft_bytes member_text_or_empty(const weft_json *object, const char *name) {
     weft_json value = weft_get(object, name);
     weft_bytes text;
-    return weft_text(&value, &text) < 0 ? (weft_bytes){"", 0} : text;
+    return weft_bytes_of(&value, &text) < 0 ? (weft_bytes){"", 0} : text;
 }
 
 static int write_diff(const struct element *e, const weft_json *diff) {
@@ -154,7 +154,7 @@ static int read_content(const weft_json *content, const weft_alloc *alloc, weft_
         weft_bytes piece;
         if (strcmp(weft_get_str(&it.value, "type", ""), "diff") == 0 && !ret_diff->text)
             *ret_diff = it.value;
-        else if (weft_text(&inner, &piece) >= 0)
+        else if (weft_bytes_of(&inner, &piece) >= 0)
             r = weft__buf_put(text, alloc, piece.data, piece.len);
     }
     return r;

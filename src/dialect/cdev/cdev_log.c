@@ -45,7 +45,7 @@ static size_t count_lines(weft_bytes text) {
 
 static void log_text(const struct log *log, const weft_json *value) {
     weft_bytes text;
-    int r = weft_text(value, &text);
+    int r = weft_bytes_of(value, &text);
     if (r == -ENOMEM)
         weft__render_fail(log->note->rendering, r);
     if (r < 0)

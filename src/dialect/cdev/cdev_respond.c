@@ -126,7 +126,7 @@ static int refuse_response(weft_req *req, const weft_question *question, int mea
         return 0;
     return weft_fail(req, WEFT_INVALID_PARAMS,
                      meant < 0 ? "Invalid params: response must name one of the options"
-                               : "Invalid params: response is none of the options",
+                               : "Invalid params: response is not one of the options",
                      WEFT_OBJ({"reason", weft_str("invalidParams")}, {"path", weft_str("/response")},
                               {"options", weft_raw(question->options, strlen(question->options))}));
 }

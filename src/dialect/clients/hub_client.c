@@ -93,6 +93,14 @@ uint64_t weft__hub_client_number(const weft_hub_client *client) {
     return client->number;
 }
 
+int64_t weft__hub_client_since(const weft_hub_client *client) {
+    return client->since_ms;
+}
+
+size_t weft__hub_client_subscriptions(const weft_hub_client *client) {
+    return client->subscription_count;
+}
+
 int weft__hub_client_use_agent(weft_hub_client *client, const char *agent) {
     const weft_alloc *alloc = client->clients->alloc;
     char *copy = weft__strndup(alloc, agent, strlen(agent));
@@ -498,6 +506,7 @@ void weft__hub_clients_open(weft_hub_clients *clients, weft_peer *peer) {
     clients->opened = true;
     client->clients = clients;
     client->number = ++clients->last_number;
+    client->since_ms = weft__engine_now(clients->hub->engine);
     client->peer = peer;
     weft__list_init(&client->subscriptions);
     weft__list_init(&client->unstored);

@@ -152,8 +152,10 @@ static void on_engine_event(weft_event_listener *listener, const weft_event *eve
     withdraw_settled(clients, event, data);
     weft__computations_event(clients, event, data);
     for (size_t i = 0; weft__dialects_at(clients->dialects, i); i++)
-        for (size_t v = 0; v < WEFT_VARIANTS; v++)
-            tell_list(&clients->renderings[i][v].live, &clients->renderings[i][v], event, data);
+        for (weft_rendering *rendering = clients->renderings[i]; rendering < clients->renderings[i] + WEFT_VARIANTS;
+             rendering++)
+            if (!weft__list_empty(&rendering->live)) /* most have nobody, and there are many */
+                tell_list(&rendering->live, rendering, event, data);
     tell_list(&clients->live, NULL, event, data);
     weft__hub_clients_lose_failing(clients);
     reset_renderings(clients);

@@ -82,6 +82,9 @@ weft_hub_client *weft__hub_client_of(const weft_hub_clients *clients, weft_peer 
 weft_peer *weft__hub_client_peer(const weft_hub_client *client);
 /* A number that no other client has or had, for who answers later: by then the client may have gone. */
 uint64_t weft__hub_client_number(const weft_hub_client *client);
+/* When it came, by the wall clock; and how many subscriptions it asked for. */
+int64_t weft__hub_client_since(const weft_hub_client *client);
+size_t weft__hub_client_subscriptions(const weft_hub_client *client);
 /* NULL: it has gone. */
 weft_hub_client *weft__hub_clients_find(const weft_hub_clients *clients, uint64_t number);
 /* One after the other, in the order in which they came; NULL: the first, and past the last. */

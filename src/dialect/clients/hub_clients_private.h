@@ -90,6 +90,7 @@ struct weft_hub_client {
     weft_link link; /* in clients->list, or clients->lost */
     weft_hub_clients *clients;
     uint64_t number;
+    int64_t since_ms; /* wall clock */
     weft_peer *peer;
     weft_link subscriptions;
     weft_link unstored;

@@ -118,7 +118,7 @@ const char *weft__render_text(weft_rendering *rendering, const weft_json *object
     const char *text = weft_str_of(&value, NULL);
     if (text || weft_typeof(&value) != WEFT_STRING)
         return text ? text : fallback;
-    if (weft_text(&value, &bytes) < 0 || !memchr(bytes.data, '\0', bytes.len))
+    if (weft_bytes_of(&value, &bytes) < 0 || !memchr(bytes.data, '\0', bytes.len))
         weft__render_fail(rendering, -ENOMEM);
     return fallback;
 }

@@ -205,8 +205,8 @@ static int share_row(weft_dialects *all, weft_method *row, const weft_method *ot
     row->defaults = NULL;
     row->timeout_ms = 0; /* that of the chosen row counts */
     row->result = row->result == other->result ? row->result : NULL;
-    row->flags = ((row->flags | other->flags) & (WEFT_CHANGES | WEFT_SOON | WEFT_FOR_PEOPLE | WEFT_DECIDES)) |
-                 (row->flags & other->flags & (WEFT_OPEN | WEFT_HIDDEN | WEFT_EARLY));
+    row->flags = ((row->flags | other->flags) & (WEFT_ROW_CHANGES | WEFT_ROW_SOON | WEFT_FOR_PEOPLE | WEFT_DECIDES)) |
+                 (row->flags & other->flags & (WEFT_ROW_OPEN | WEFT_ROW_HIDDEN | WEFT_EARLY));
     return 0;
 }
 

@@ -4,10 +4,13 @@
 #define WEFT_HUB_H
 
 #include "automation.h"
+#include "builds.h"
 #include "checkers.h"
 #include "engine.h"
 #include "files.h"
+#include "gated.h"
 #include "git.h"
+#include "mcp.h"
 #include "plans.h"
 #include "url.h"
 
@@ -37,16 +40,29 @@ typedef struct weft_hub_host {
     void (*show)(void *ctx);
     /* A flag of the configuration, by its name there: how a dialect reads what is set for it alone. NULL: none is set. */
     bool (*flag)(void *ctx, const char *name);
+    /* Bytes of the journal's files; NULL: it has none. */
+    uint64_t (*store_size)(void *ctx);
     /* NULL: there are no such gates. */
     void (*gates)(void *ctx, weft_gate_counts *ret);
     void *ctx;
 } weft_hub_host;
+
+#define WEFT_PREVIEW_ROOT 512
 
 struct weft_hub {
     weft_engine *engine;
     weft_automation *automation; /* NULL: not started */
     int automation_failed;       /* a negative errno: it should have been */
     weft_plans *plans;           /* NULL: not started */
+    weft_gated_tasks *gated;     /* NULL: not started; so the next two */
+    weft_gates *gates;
+    weft_builds *builds;
+    char preview_root[WEFT_PREVIEW_ROOT]; /* beneath the project's folder; "": it is looked for */
+    struct {
+        int64_t at_ms, room; /* of the loop's time: how much pages may say now */
+        uint64_t dropped;    /* what they said beyond that */
+    } preview;
+    weft_mcp *mcp; /* the MCP servers; NULL: not started */
     weft_server *server;
     weft_service *service;
     weft_hub_clients *clients;
@@ -56,12 +72,15 @@ struct weft_hub {
     int64_t git_looked_ms; /* as it was at this time of the loop's */
     const weft_hub_host *host;
     const weft_alloc *alloc;
+    struct weft_traffic *traffic;           /* the messages that somebody watches (traffic.h); NULL: nobody does */
+    struct weft_health *health;             /* figures of the last minutes (health.h); NULL: none are kept */
     struct weft_hub_metrics *metrics;       /* what is counted of tasks (metrics.h); NULL: nothing is */
     size_t passage_files, passage_bytes;    /* what agents read and write now, see passages.h */
     size_t histories;                       /* that are being read for tinyvex */
     size_t chunk_bytes;                     /* of a value of tinyvex that are sent at a time; 0: the usual 65536 */
     struct weft_tinyvex_late *tinyvex_late; /* what tinyvex's callers have not been told yet; NULL: nothing */
     weft_checkers *checkers;                /* NULL: code is not checked here */
+    struct weft_aiwg_loops *loops;          /* AIWG's supervisor; NULL: none */
     bool watching;                          /* the project's files are watched for clients that show them */
     bool stopping;
 };
@@ -74,19 +93,20 @@ struct weft_hub {
 #define WEFT_WORK "work"       /* submit, cancel, answer */
 #define WEFT_ADMIN "admin"     /* stop the daemon, switch rules and agents */
 #define WEFT_METRICS "metrics" /* read the figures */
+#define WEFT_RUNNER "runner"   /* run tasks on another machine */
 
 /* A row's flag: not for agents. They may read and submit work; answering questions, ending work and changing the daemon is
  * for people and their programs. */
-enum { WEFT_FOR_PEOPLE = WEFT_OWN_FLAGS };
+enum { WEFT_FOR_PEOPLE = WEFT_ROW_OWN_FLAGS };
 
 /* Another: this row decides which dialect a connection speaks (initialize). It goes to the dialect that claims its params,
  * and from then on the connection speaks that one. */
-enum { WEFT_DECIDES = WEFT_OWN_FLAGS << 1 };
+enum { WEFT_DECIDES = WEFT_ROW_OWN_FLAGS << 1 };
 
 /* Another: it needs nothing of the past (weft__engine_past()), unless its params name a session or have a key. */
-enum { WEFT_EARLY = WEFT_OWN_FLAGS << 2 };
+enum { WEFT_EARLY = WEFT_ROW_OWN_FLAGS << 2 };
 /* And the one by which the gate of all others knows them; no dialect sets it. */
-enum { WEFT_ASKS_PAST = WEFT_OWN_FLAGS << 3 };
+enum { WEFT_ASKS_PAST = WEFT_ROW_OWN_FLAGS << 3 };
 
 /* One vocabulary: a table in its own file, with its handlers beside it, and a row in the wiring. */
 struct weft_dialect {
@@ -117,7 +137,8 @@ struct weft_dialect {
     bool joins;
 };
 
-extern const weft_dialect weft__aiwg, weft__cdev, weft__acp, weft__tinyvex, weft__planner, weft__hub_methods;
+extern const weft_dialect weft__aiwg, weft__cdev, weft__acp, weft__tinyvex, weft__planner, weft__wiggum, weft__mcp_rows,
+    weft__hub_methods, weft__dashboard_methods;
 
 /* The rows of all dialects as one table: a name that several have becomes one row that asks the connection which it speaks,
  * and takes the first of the list when that is none of them. The wiring gives the list; NULL-terminated, at most

@@ -22,6 +22,25 @@
     S_IS("package", S_STRING), \
     "\"name\",\"driver\",\"command\",\"found\",\"isDefault\",\"preset\"")
 
+#define S_LEASE_STATE "{\"enum\":[\"held\",\"done\",\"over\",\"gone\"]}"
+#define S_LEASE S_OF( \
+    S_IS("lease", S_COUNT) "," \
+    S_IS("taskId", S_STRING) "," \
+    S_IS("state", S_LEASE_STATE) "," \
+    S_IS("at", S_COUNT), \
+    "\"lease\",\"taskId\",\"state\",\"at\"")
+#define S_RUNNER S_OF( \
+    S_IS("name", S_STRING) "," \
+    S_IS("connected", S_BOOL) "," \
+    S_IS("hasProject", S_BOOL) "," \
+    S_IS("agents", S_LIST(S_STRING)) "," \
+    S_IS("labels", S_LIST(S_STRING)) "," \
+    S_IS("folders", S_LIST(S_STRING)) "," \
+    S_IS("slots", S_COUNT) "," \
+    S_IS("running", S_COUNT) "," \
+    S_IS("since", S_TIME), \
+    "\"name\",\"connected\",\"hasProject\",\"agents\",\"labels\",\"folders\",\"slots\",\"running\",\"since\"")
+
 #define S_SESSION S_OF( \
     S_IS("id", S_STRING) "," \
     S_IS("agent", S_STRING) "," \
@@ -115,7 +134,8 @@
     S_IS("usage", S_OBJECT) "," \
     S_IS("changes", S_OBJECT) "," \
     S_IS("branch", S_STRING) "," \
-    S_IS("worktree", S_STRING), \
+    S_IS("worktree", S_STRING) "," \
+    S_IS("beside", S_LIST(S_STRING)), \
     "\"id\",\"agent\",\"sessionId\",\"attempt\",\"retries\",\"timeoutMs\",\"reason\"")
 
 #define S_MONEY S_OF(S_IS("amount", "{\"type\":\"number\",\"minimum\":0}") "," S_IS("currency", S_STRING), "\"amount\",\"currency\"")
@@ -187,8 +207,46 @@
     S_IS("ok", S_BOOL) "," \
     S_IS("files", S_COUNT) "," \
     S_IS("conflicts", S_LIST(S_CONFLICT)) "," \
-    S_IS("conflictCount", S_COUNT), \
+    S_IS("conflictCount", S_COUNT) "," \
+    S_IS("where", "{\"enum\":[\"project\",\"worktree\"]}"), \
     "\"taskId\",\"ok\",\"files\",\"conflicts\",\"conflictCount\"")
+#define S_MERGED S_OF( \
+    S_IS("taskId", S_STRING) "," \
+    S_IS("ok", S_BOOL) "," \
+    S_IS("worktree", S_STRING) "," \
+    S_IS("branch", S_STRING) "," \
+    S_IS("strategy", "{\"enum\":[\"merge\",\"squash\",\"rebase\"]}") "," \
+    S_IS("into", S_STRING) "," \
+    S_IS("commit", S_STRING) "," \
+    S_IS("files", S_COUNT) "," \
+    S_IS("committed", S_TRUE) "," \
+    S_IS("left", S_COUNT) "," \
+    S_IS("conflicts", S_LIST(S_CONFLICT)) "," \
+    S_IS("conflictCount", S_COUNT) "," \
+    S_IS("where", "{\"enum\":[\"project\",\"worktree\"]}"), \
+    "\"taskId\",\"ok\",\"branch\",\"strategy\",\"files\",\"conflicts\",\"conflictCount\"")
+#define S_DISCARDED S_OF( \
+    S_IS("taskId", S_STRING) "," \
+    S_IS("worktree", S_STRING) "," \
+    S_IS("branch", S_STRING) "," \
+    S_IS("commit", S_STRING), \
+    "\"taskId\",\"worktree\",\"branch\"")
+#define S_WORKTREE S_OF( \
+    S_IS("name", S_STRING) "," \
+    S_IS("path", S_STRING) "," \
+    S_IS("branch", S_STRING) "," \
+    S_IS("sessionId", S_STRING) "," \
+    S_IS("taskId", S_STRING) "," \
+    S_IS("state", "{\"enum\":[\"busy\",\"conflicts\",\"work\",\"free\",\"locked\",\"gone\",\"making\"]}") "," \
+    S_IS("changed", S_COUNT) "," \
+    S_IS("unknown", S_COUNT) "," \
+    S_IS("commits", S_COUNT) "," \
+    S_IS("bytes", S_COUNT) "," \
+    S_IS("files", S_COUNT) "," \
+    S_IS("removed", S_BOOL) "," \
+    S_IS("why", S_STRING), \
+    "\"name\",\"path\",\"branch\",\"state\",\"changed\",\"unknown\",\"commits\",\"bytes\",\"files\"")
+#define S_WORKTREES S_OF(S_IS("worktrees", S_LIST(S_WORKTREE)), "\"worktrees\"")
 
 #define S_TERMINAL S_OF( \
     S_IS("id", S_STRING) "," \
@@ -325,6 +383,24 @@ static const weft_error_row revoke_errors[] = {
     ERRORS_OF_WRITING, {0}};
 static const weft_error_row cost_errors[] = {
     WEFT_ERROR_PARAMS, {404, "There is no such task", "taskNotFound"}, ERROR_SESSION, {0}};
+static const weft_error_row hello_errors[] = {
+    WEFT_ERROR_PARAMS,
+    WEFT_ERROR_AGENT,
+    {WEFT_INVALID_REQUEST, "Nothing can be asked of this connection", "cannotListen"},
+    {409, "Another machine is connected as this runner", "runnerConnected"},
+    {429, "Too many runners are known already", "tooManyRunners"},
+    WEFT_ERROR_STOPPING,
+    WEFT_ERROR_STORAGE,
+    {0},
+};
+static const weft_error_row deliver_errors[] = {
+    WEFT_ERROR_PARAMS,
+    WEFT_ERROR_AGENT,
+    {409, "This connection has not said which runner it is", "notARunner"},
+    WEFT_ERROR_STOPPING,
+    WEFT_ERROR_STORAGE,
+    {0},
+};
 static const weft_error_row use_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, ERRORS_OF_WRITING, {0}};
 static const weft_error_row list_errors[] = {WEFT_ERROR_PARAMS, {0}};
 static const weft_error_row get_errors[] = {WEFT_ERROR_PARAMS, ERROR_SESSION, {0}};
@@ -381,10 +457,10 @@ static const weft_error_row unsubscribe_errors[] = {
 static const weft_error_row git_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, WEFT_ERRORS_GIT, WEFT_ERROR_STOPPING, {0}};
 #define ERRORS_CHANGES                                                                                                      \
     {404, "There is no such task", "taskNotFound"}, {404, "There is no such session", "sessionNotFound"},                   \
-        {409, "No snapshot was taken", "changesUnknown"}, {410, "The snapshots are gone", "changesGone"},                   \
-        {429, "Too much is under way", "changesBusy"}, {500, "git failed", "changesFailed"},                                \
-        {501, "Changes are not kept here", "changesNotKept"}, {504, "It took too long", "changesTimedOut"},                 \
-        WEFT_ERROR_STOPPING
+        {409, "No snapshot was taken", "changesUnknown"}, {409, "It worked on another machine", "changesElsewhere"},        \
+        {410, "The snapshots are gone", "changesGone"}, {429, "Too much is under way", "changesBusy"},                      \
+        {500, "git failed", "changesFailed"}, {501, "Changes are not kept here", "changesNotKept"},                         \
+        {504, "It took too long", "changesTimedOut"}, WEFT_ERROR_STOPPING
 static const weft_error_row changes_errors[] = {WEFT_ERROR_PARAMS, ERRORS_CHANGES, {0}};
 static const weft_error_row undo_errors[] = {WEFT_ERROR_PARAMS,
                                              WEFT_ERROR_AGENT,
@@ -394,6 +470,15 @@ static const weft_error_row undo_errors[] = {WEFT_ERROR_PARAMS,
                                              WEFT_ERROR_STORAGE,
                                              ERRORS_CHANGES,
                                              {0}};
+#define ERROR_WORKTREE                                                                                                      \
+    {409, "The task did not work in a worktree, or that is gone", "noWorktree"},                                            \
+        {409, "Its session has something to do", "worktreeBusy"}, {409, "All of it is in the project", "alreadyMerged"}, {  \
+        409, "git or the repository refuses", "worktreeRefused"                                                             \
+    }
+static const weft_error_row merge_errors[] = {WEFT_ERROR_PARAMS,  WEFT_ERROR_AGENT, ERROR_WORKTREE,
+                                              WEFT_ERROR_STORAGE, ERRORS_CHANGES,   {0}};
+static const weft_error_row worktree_errors[] = {WEFT_ERROR_PARAMS, ERRORS_CHANGES, {0}};
+static const weft_error_row prune_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, ERRORS_CHANGES, {0}};
 static const weft_error_row comment_errors[] = {
     WEFT_ERROR_PARAMS,
     WEFT_ERROR_AGENT,
@@ -404,6 +489,22 @@ static const weft_error_row comment_errors[] = {
     {429, "The queue is full", "queueFull"},
     WEFT_ERROR_STORAGE,
     ERRORS_CHANGES,
+    {0},
+};
+static const weft_error_row retry_errors[] = {
+    WEFT_ERROR_PARAMS,
+    WEFT_ERROR_AGENT,
+    {404, "There is no such task", "taskNotFound"},
+    {409, "The task has not ended", "taskNotEnded"},
+    {409, "The task belongs to a plan", "taskOfRole"},
+    {409, "The machine that it ran on is not known now", "noRunner"},
+    {409, "The task's agent is not configured any more", "agentNotConfigured"},
+    {409, "The task's session is closed or deleted", "sessionClosed"},
+    {409, "The idempotency key was used before, for a task with other params", "idempotencyKeyReused"},
+    {429, "The session has too many tasks", "sessionQueueFull"},
+    {429, "The queue is full", "queueFull"},
+    WEFT_ERROR_STOPPING,
+    WEFT_ERROR_STORAGE,
     {0},
 };
 static const weft_error_row no_errors[] = {{0}};
@@ -422,7 +523,7 @@ static const weft_method methods[] = {
      .scope = WEFT_READ,
      .result = S_AGENTS,
      .errors = no_errors,
-     .flags = WEFT_STRICT},
+     .flags = WEFT_ROW_STRICT},
     {.name = "agent.use",
      .handler = weft__hub_use,
      .params = weft__hub_use_params,
@@ -430,7 +531,7 @@ static const weft_method methods[] = {
      .scope = WEFT_ADMIN,
      .result = S_OF(S_IS("default", S_TEXT_OR_NULL), "\"default\""),
      .errors = use_errors,
-     .flags = WEFT_CHANGES | WEFT_SOON | WEFT_STRICT | WEFT_FOR_PEOPLE},
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_SOON | WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
     {.name = "agent.sessions",
      .handler = weft__hub_agent_sessions,
      .params = weft__hub_own_params,
@@ -438,15 +539,15 @@ static const weft_method methods[] = {
      .scope = WEFT_WORK,
      .result = S_OF(S_IS("sessions", S_LIST(S_OWN_SESSION)) "," S_IS("nextCursor", S_STRING), "\"sessions\""),
      .errors = own_errors,
-     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
     {.name = "agent.logout",
      .handler = weft__hub_agent_logout,
      .params = weft__hub_logout_params,
-     .help = "let an agent forget who is logged in there, if it can",
+     .help = "log out at an agent, if it supports that",
      .scope = WEFT_ADMIN,
      .result = S_OF(S_IS("loggedOut", S_TRUE) "," S_IS("agent", S_STRING), "\"loggedOut\",\"agent\""),
      .errors = own_errors,
-     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
     {.name = "session.list",
      .handler = weft__hub_sessions,
      .params = weft__hub_sessions_params,
@@ -454,7 +555,7 @@ static const weft_method methods[] = {
      .scope = WEFT_READ,
      .result = S_SESSIONS,
      .errors = list_errors,
-     .flags = WEFT_STRICT},
+     .flags = WEFT_ROW_STRICT},
     {.name = "session.get",
      .handler = weft__hub_session_get,
      .params = weft__hub_session_params,
@@ -462,7 +563,7 @@ static const weft_method methods[] = {
      .scope = WEFT_READ,
      .result = S_ONE_SESSION,
      .errors = get_errors,
-     .flags = WEFT_STRICT},
+     .flags = WEFT_ROW_STRICT},
     {.name = "session.create",
      .handler = weft__hub_session_create,
      .params = weft__hub_create_params,
@@ -470,7 +571,7 @@ static const weft_method methods[] = {
      .scope = WEFT_WORK,
      .result = S_ONE_SESSION,
      .errors = create_errors,
-     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
     {.name = "session.prompt",
      .handler = weft__hub_session_prompt,
      .params = weft__hub_prompt_params,
@@ -479,7 +580,7 @@ static const weft_method methods[] = {
      .result = S_OF(S_IS("taskId", S_STRING) "," S_IS("sessionId", S_STRING) "," S_IS("state", S_STRING),
                     "\"taskId\",\"sessionId\",\"state\""),
      .errors = prompt_errors,
-     .flags = WEFT_CHANGES | WEFT_SOON | WEFT_STRICT},
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_SOON | WEFT_ROW_STRICT},
     {.name = "session.open",
      .handler = weft__hub_session_open,
      .params = weft__hub_session_params,
@@ -487,7 +588,7 @@ static const weft_method methods[] = {
      .scope = WEFT_WORK,
      .result = S_ONE_SESSION,
      .errors = open_errors,
-     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
     {.name = "session.set",
      .handler = weft__hub_session_set,
      .params = weft__hub_set_params,
@@ -495,7 +596,7 @@ static const weft_method methods[] = {
      .scope = WEFT_WORK,
      .result = S_ONE_SESSION,
      .errors = session_errors,
-     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
     {.name = "session.close",
      .handler = weft__hub_session_close,
      .params = weft__hub_session_params,
@@ -503,7 +604,7 @@ static const weft_method methods[] = {
      .scope = WEFT_WORK,
      .result = S_ENDED("closed"),
      .errors = session_errors,
-     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
     {.name = "session.resume",
      .handler = weft__hub_session_resume,
      .params = weft__hub_session_params,
@@ -511,7 +612,7 @@ static const weft_method methods[] = {
      .scope = WEFT_WORK,
      .result = S_ONE_SESSION,
      .errors = resume_errors,
-     .flags = WEFT_CHANGES | WEFT_SOON | WEFT_STRICT | WEFT_FOR_PEOPLE},
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_SOON | WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
     {.name = "session.delete",
      .handler = weft__hub_session_delete,
      .params = weft__hub_session_params,
@@ -519,7 +620,7 @@ static const weft_method methods[] = {
      .scope = WEFT_WORK,
      .result = S_ENDED("deleted"),
      .errors = session_errors,
-     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
     {.name = "plan.list",
      .handler = weft__hub_plans,
      .params = weft__hub_plans_params,
@@ -527,7 +628,7 @@ static const weft_method methods[] = {
      .scope = WEFT_READ,
      .result = S_PLANS,
      .errors = list_errors,
-     .flags = WEFT_STRICT},
+     .flags = WEFT_ROW_STRICT},
     {.name = "plan.get",
      .handler = weft__hub_plan_get,
      .params = weft__hub_plan_params,
@@ -535,7 +636,7 @@ static const weft_method methods[] = {
      .scope = WEFT_READ,
      .result = S_OF(S_IS("plan", S_WHOLE_PLAN), "\"plan\""),
      .errors = plan_errors,
-     .flags = WEFT_STRICT},
+     .flags = WEFT_ROW_STRICT},
     {.name = "plan.cancel",
      .handler = weft__hub_plan_cancel,
      .params = weft__hub_plan_params,
@@ -543,7 +644,7 @@ static const weft_method methods[] = {
      .scope = WEFT_WORK,
      .result = S_OF(S_IS("planId", S_STRING) "," S_IS("state", S_STRING), "\"planId\",\"state\""),
      .errors = plan_cancel_errors,
-     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
     {.name = "git.stage",
      .handler = weft__hub_git_stage,
      .params = weft__hub_git_paths_params,
@@ -551,7 +652,7 @@ static const weft_method methods[] = {
      .scope = WEFT_WORK,
      .result = S_GIT_DONE,
      .errors = git_errors,
-     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
     {.name = "git.unstage",
      .handler = weft__hub_git_unstage,
      .params = weft__hub_git_paths_params,
@@ -559,7 +660,7 @@ static const weft_method methods[] = {
      .scope = WEFT_WORK,
      .result = S_GIT_DONE,
      .errors = git_errors,
-     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
     {.name = "git.discard",
      .handler = weft__hub_git_discard,
      .params = weft__hub_git_discard_params,
@@ -567,7 +668,7 @@ static const weft_method methods[] = {
      .scope = WEFT_WORK,
      .result = S_GIT_DONE,
      .errors = git_errors,
-     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
     {.name = "git.commit",
      .handler = weft__hub_git_commit,
      .params = weft__hub_git_commit_params,
@@ -575,7 +676,7 @@ static const weft_method methods[] = {
      .scope = WEFT_WORK,
      .result = S_GIT_DONE,
      .errors = git_errors,
-     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
     {.name = "task.about",
      .handler = weft__hub_about,
      .params = weft__hub_about_params,
@@ -583,7 +684,42 @@ static const weft_method methods[] = {
      .scope = WEFT_READ,
      .result = S_OF(S_IS("tasks", S_LIST(S_ABOUT)), "\"tasks\""),
      .errors = list_errors,
-     .flags = WEFT_STRICT},
+     .flags = WEFT_ROW_STRICT},
+    {.name = "task.retry",
+     .handler = weft__hub_retry,
+     .params = weft__hub_retry_params,
+     .help = "submit the prompt of a task that has ended again, as it was submitted",
+     .scope = WEFT_WORK,
+     .result = S_OF(S_IS("taskId", S_STRING) "," S_IS("sessionId", S_STRING) "," S_IS("state", S_STRING),
+                    "\"taskId\",\"sessionId\",\"state\""),
+     .errors = retry_errors,
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_SOON | WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
+    /* hub_methods_runner.c */
+    {.name = "runner.hello",
+     .handler = weft__hub_runner_hello,
+     .params = weft__hub_hello_params,
+     .help = "be a runner of this hub with this connection: its tasks are requests of the hub's, until the end",
+     .scope = WEFT_RUNNER,
+     .result = S_OF(S_IS("runner", S_STRING) "," S_IS("epoch", S_STRING) "," S_IS("leaseMs", S_COUNT) "," S_IS(
+                        "leases", S_LIST(S_LEASE)),
+                    "\"runner\",\"epoch\",\"leaseMs\",\"leases\""),
+     .errors = hello_errors,
+     .flags = WEFT_ROW_CHANGES | WEFT_FOR_PEOPLE},
+    {.name = "runner.deliver",
+     .handler = weft__hub_runner_deliver,
+     .params = weft__hub_deliver_params,
+     .help = "from a runner: what happened in a task; what was told before is passed over",
+     .scope = WEFT_RUNNER,
+     .result = S_OF(S_IS("state", S_LEASE_STATE), "\"state\""),
+     .errors = deliver_errors,
+     .flags = WEFT_ROW_CHANGES | WEFT_FOR_PEOPLE},
+    {.name = "runner.list",
+     .handler = weft__hub_runners,
+     .params = weft__no_params,
+     .help = "the other machines that run tasks of this hub: what they offer, and how busy they are",
+     .scope = WEFT_READ,
+     .result = S_OF(S_IS("runners", S_LIST(S_RUNNER)), "\"runners\""),
+     .errors = list_errors},
     {.name = "cost.get",
      .handler = weft__hub_cost,
      .params = weft__hub_cost_params,
@@ -591,7 +727,7 @@ static const weft_method methods[] = {
      .scope = WEFT_READ,
      .result = S_COST,
      .errors = cost_errors,
-     .flags = WEFT_STRICT},
+     .flags = WEFT_ROW_STRICT},
     {.name = "task.changes",
      .handler = weft__hub_changes,
      .params = weft__hub_changes_params,
@@ -599,7 +735,7 @@ static const weft_method methods[] = {
      .scope = WEFT_READ,
      .result = S_CHANGES,
      .errors = changes_errors,
-     .flags = WEFT_STRICT},
+     .flags = WEFT_ROW_STRICT},
     {.name = "task.diff",
      .handler = weft__hub_diff,
      .params = weft__hub_diff_params,
@@ -607,7 +743,7 @@ static const weft_method methods[] = {
      .scope = WEFT_READ,
      .result = S_DIFF,
      .errors = changes_errors,
-     .flags = WEFT_STRICT},
+     .flags = WEFT_ROW_STRICT},
     {.name = "task.undo",
      .handler = weft__hub_undo,
      .params = weft__hub_undo_params,
@@ -615,7 +751,39 @@ static const weft_method methods[] = {
      .scope = WEFT_WORK,
      .result = S_UNDONE,
      .errors = undo_errors,
-     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
+    {.name = "task.merge",
+     .handler = weft__hub_merge,
+     .params = weft__hub_merge_params,
+     .help = "bring what a task did in its worktree into the project; conflicts are left in the worktree",
+     .scope = WEFT_WORK,
+     .result = S_MERGED,
+     .errors = merge_errors,
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
+    {.name = "task.discard",
+     .handler = weft__hub_discard_worktree,
+     .params = weft__hub_discard_worktree_params,
+     .help = "throw away the worktree of a task and its branch",
+     .scope = WEFT_WORK,
+     .result = S_DISCARDED,
+     .errors = merge_errors,
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
+    {.name = "worktree.list",
+     .handler = weft__hub_worktrees,
+     .params = weft__no_params,
+     .help = "the worktrees of tasks: whose they are, how large, and what they hold that is nowhere else",
+     .scope = WEFT_READ,
+     .result = S_WORKTREES,
+     .errors = worktree_errors,
+     .flags = WEFT_ROW_STRICT},
+    {.name = "worktree.prune",
+     .handler = weft__hub_prune,
+     .params = weft__hub_prune_params,
+     .help = "remove worktrees that nobody uses and that hold nothing that is nowhere else",
+     .scope = WEFT_WORK,
+     .result = S_WORKTREES,
+     .errors = prune_errors,
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
     {.name = "task.comment",
      .handler = weft__hub_comment,
      .params = weft__hub_comment_params,
@@ -624,15 +792,15 @@ static const weft_method methods[] = {
      .result = S_OF(S_IS("taskId", S_STRING) "," S_IS("sessionId", S_STRING) "," S_IS("state", S_STRING),
                     "\"taskId\",\"sessionId\",\"state\""),
      .errors = comment_errors,
-     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
     {.name = "question.list",
      .handler = weft__hub_questions,
      .params = weft__hub_questions_params,
-     .help = "what waits for a person, the oldest first",
+     .help = "questions that wait for a person, the oldest first",
      .scope = WEFT_READ,
      .result = S_OF(S_IS("questions", S_LIST(S_QUESTION)), "\"questions\""),
      .errors = list_errors,
-     .flags = WEFT_STRICT},
+     .flags = WEFT_ROW_STRICT},
     {.name = "question.answer",
      .handler = weft__hub_answer,
      .params = weft__hub_answer_params,
@@ -640,23 +808,23 @@ static const weft_method methods[] = {
      .scope = WEFT_WORK,
      .result = S_ANSWERED,
      .errors = answer_errors,
-     .flags = WEFT_CHANGES | WEFT_SOON | WEFT_STRICT | WEFT_FOR_PEOPLE},
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_SOON | WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
     {.name = "approval.list",
      .handler = weft__hub_approvals,
      .params = weft__no_params,
-     .help = "what people allowed for good, the oldest first",
+     .help = "standing answers, the oldest first",
      .scope = WEFT_READ,
      .result = S_OF(S_IS("approvals", S_LIST(S_APPROVAL)), "\"approvals\""),
      .errors = no_errors,
-     .flags = WEFT_STRICT},
+     .flags = WEFT_ROW_STRICT},
     {.name = "approval.revoke",
      .handler = weft__hub_revoke,
      .params = weft__hub_revoke_params,
-     .help = "allow this no longer without asking",
+     .help = "revoke a standing answer",
      .scope = WEFT_WORK,
      .result = S_OF(S_IS("revoked", S_TRUE) "," S_IS("approvalId", S_STRING), "\"revoked\",\"approvalId\""),
      .errors = revoke_errors,
-     .flags = WEFT_CHANGES | WEFT_SOON | WEFT_STRICT | WEFT_FOR_PEOPLE},
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_SOON | WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
     {.name = "terminal.list",
      .handler = weft__hub_terminals,
      .params = weft__hub_terminals_params,
@@ -664,7 +832,7 @@ static const weft_method methods[] = {
      .scope = WEFT_READ,
      .result = S_TERMINALS,
      .errors = list_errors,
-     .flags = WEFT_STRICT},
+     .flags = WEFT_ROW_STRICT},
     {.name = "terminal.get",
      .handler = weft__hub_terminal_get,
      .params = weft__hub_terminal_get_params,
@@ -672,7 +840,7 @@ static const weft_method methods[] = {
      .scope = WEFT_READ,
      .result = S_ONE_TERMINAL,
      .errors = terminal_errors,
-     .flags = WEFT_STRICT},
+     .flags = WEFT_ROW_STRICT},
     {.name = "terminal.write",
      .handler = weft__hub_terminal_write,
      .params = weft__hub_terminal_write_params,
@@ -680,7 +848,7 @@ static const weft_method methods[] = {
      .scope = WEFT_WORK,
      .result = S_OF(S_IS("written", S_TRUE), "\"written\""),
      .errors = type_errors,
-     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
     {.name = "terminal.resize",
      .handler = weft__hub_terminal_resize,
      .params = weft__hub_terminal_resize_params,
@@ -688,7 +856,7 @@ static const weft_method methods[] = {
      .scope = WEFT_WORK,
      .result = S_OF(S_IS("resized", S_TRUE), "\"resized\""),
      .errors = type_errors,
-     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
     {.name = "event.subscribe",
      .handler = weft__hub_subscribe,
      .params = weft__hub_subscribe_params,
@@ -696,7 +864,7 @@ static const weft_method methods[] = {
      .scope = WEFT_READ,
      .result = S_SUBSCRIBED,
      .errors = subscribe_errors,
-     .flags = WEFT_STRICT},
+     .flags = WEFT_ROW_STRICT},
     {.name = "event.unsubscribe",
      .handler = weft__hub_unsubscribe,
      .params = weft__hub_unsubscribe_params,
@@ -704,7 +872,7 @@ static const weft_method methods[] = {
      .scope = WEFT_READ,
      .result = S_OBJECT,
      .errors = unsubscribe_errors,
-     .flags = WEFT_STRICT},
+     .flags = WEFT_ROW_STRICT},
     {.name = "metrics.get",
      .handler = weft__hub_metrics_get,
      .params = weft__hub_metrics_params,
@@ -712,7 +880,7 @@ static const weft_method methods[] = {
      .scope = WEFT_METRICS,
      .result = S_METRICS,
      .errors = list_errors,
-     .flags = WEFT_STRICT | WEFT_EARLY},
+     .flags = WEFT_ROW_STRICT | WEFT_EARLY},
     {0},
 };
 

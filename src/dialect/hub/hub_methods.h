@@ -26,6 +26,10 @@ extern const weft_param weft__hub_git_paths_params[], weft__hub_git_discard_para
 /* ---- hub_methods_task.c ---- */
 weft_handler weft__hub_about;
 extern const weft_param weft__hub_about_params[];
+weft_handler weft__hub_runner_hello, weft__hub_runner_deliver, weft__hub_runners; /* hub_methods_runner.c */
+extern const weft_param weft__hub_hello_params[], weft__hub_deliver_params[];
+weft_handler weft__hub_retry;
+extern const weft_param weft__hub_retry_params[];
 
 /* ---- hub_methods_approval.c ---- */
 weft_handler weft__hub_approvals, weft__hub_revoke;
@@ -34,6 +38,10 @@ extern const weft_param weft__hub_revoke_params[];
 /* ---- hub_methods_cost.c ---- */
 weft_handler weft__hub_cost;
 extern const weft_param weft__hub_cost_params[];
+/* ---- hub_methods_worktree.c ---- */
+weft_handler weft__hub_merge, weft__hub_discard_worktree, weft__hub_worktrees, weft__hub_prune;
+extern const weft_param weft__hub_merge_params[], weft__hub_discard_worktree_params[], weft__hub_prune_params[];
+
 /* ---- hub_methods_changes.c ---- */
 weft_handler weft__hub_changes, weft__hub_diff, weft__hub_undo;
 extern const weft_param weft__hub_changes_params[], weft__hub_diff_params[], weft__hub_undo_params[];

@@ -90,6 +90,13 @@ int weft__hub_refuse_unknown(weft_req *req, const weft_hub *hub, const char *tas
     const weft_task *found = task ? weft__task_find(hub->engine, task) : NULL;
     const char *why = found && found->changes && found->changes->why ? found->changes->why : NULL;
     bool waits = found && found->state == WEFT_TASK_QUEUED;
+    const char *at = found && (found->runner || found->label) ? strrchr(found->runs_on, '@') : NULL;
+    if (r == -ENODATA && at && found->attempt)
+        return weft__reply_error(
+            req, 409, "changesElsewhere",
+            "it worked in the files of %s, another machine: look there with \"weft task list\" and \"weft "
+            "task diff\"",
+            at + 1);
     switch (r) {
     case -ENOENT:
         return weft__reply_error(req, 404, task ? "taskNotFound" : "sessionNotFound", "there is no such %s",
@@ -237,6 +244,9 @@ static int ask_for_changes(weft_req *req, const weft_hub *hub, bool text) {
     const char *id = session ? in->sessionId : in->taskId;
     if (!id || !*id || (session && in->taskId && *in->taskId))
         return weft__reply_invalid(weft__req_keep(req), "/taskId", "name a task or a session");
+    const char *gated = session ? NULL : weft__session_of_gated(hub, id);
+    session |= gated != NULL;
+    id = gated ? gated : id;
     int64_t context = weft_typeof(&in->context) == WEFT_NUMBER ? weft_int_of(&in->context, -1) : CONTEXT;
     const char *bad = out_of_range(in, context);
     if (bad)
@@ -293,6 +303,14 @@ static int write_conflicts(weft_buf *out, const weft_alloc *alloc, const weft_un
     return r < 0 ? r : weft__buf_put(out, alloc, "]", 1);
 }
 
+/* What was merged is put back in the project, whatever became of the worktree. */
+static const char *where_undone(const struct changes_call *call) {
+    const weft_task *task = weft__task_find(call->hub->engine, call->taskId);
+    const weft_session *session = task ? weft__session_find(call->hub->engine, task->session) : NULL;
+    bool merged = task && task->changes && *task->changes->merged;
+    return session && session->isolation && !merged ? "worktree" : "project";
+}
+
 /* Conflicts are an answer, not an error: nothing was done, and here is why. */
 static int reply_undo(const struct changes_call *call, const weft_undo_result *result) {
     weft_buf out = {0};
@@ -302,7 +320,8 @@ static int reply_undo(const struct changes_call *call, const weft_undo_result *r
         r = weft__reply_val(call->req, WEFT_OBJ({"taskId", weft_str(call->taskId)}, {"ok", weft_bool(undone)},
                                                 {"files", undone ? weft_uint(result->undone.files) : weft_uint(0)},
                                                 {"conflicts", weft_raw(weft__buf_head(&out), weft__buf_len(&out))},
-                                                {"conflictCount", weft_uint(result->conflict_count)}));
+                                                {"conflictCount", weft_uint(result->conflict_count)},
+                                                {"where", weft_str(where_undone(call))}));
     weft__buf_done(&out, call->hub->alloc);
     return r;
 }
@@ -320,6 +339,9 @@ int weft__hub_undo(weft_req *req, const weft_json *params, void *ctx) {
     const struct undo *in = weft_req_params(req);
     char who[WEFT_WHO];
     (void) params;
+    if (weft__session_of_gated(hub, in->taskId))
+        return weft__reply_invalid(weft__req_keep(req), "/taskId",
+                                   "a gated task is undone by its iterations, the last one first");
     struct changes_call *call = weft__zalloc(hub->alloc, sizeof *call);
     if (!call)
         return -ENOMEM;

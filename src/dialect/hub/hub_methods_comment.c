@@ -71,7 +71,7 @@ typedef struct comment_fault {
 /* 1: a text without NUL of 1 to max bytes; 0: it is none; -ENOMEM. */
 static int is_text(const weft_json *value, size_t max) {
     weft_bytes text;
-    int r = weft_text(value, &text);
+    int r = weft_bytes_of(value, &text);
     if (r < 0)
         return r == -ENOMEM ? r : 0;
     return text.len && text.len <= max && !memchr(text.data, '\0', text.len);

@@ -153,6 +153,12 @@ int weft__hub_cost(weft_req *req, const weft_json *params, void *ctx) {
     (void) params;
     if (in->taskId && in->sessionId)
         return weft__reply_invalid(req, "/sessionId", "taskId and sessionId exclude each other");
+    const char *gated = in->taskId ? weft__session_of_gated(hub, in->taskId) : NULL;
+    if (gated) {
+        const weft_spent *spent = weft__cost_of_session(hub->engine, gated);
+        if (spent)
+            return reply_spent(req, hub, "taskId", in->taskId, spent);
+    }
     if (in->taskId) {
         const weft_spent *spent = weft__cost_of_task(hub->engine, in->taskId);
         return spent ? reply_spent(req, hub, "taskId", in->taskId, spent)

@@ -86,7 +86,7 @@ static int read_types(weft_req *req, const weft_hub *hub, const weft_json *types
     for (weft_iter it = weft_iterate(types); weft_next(&it); n++)
         if (!(list[n] = weft_str_of(&it.value, NULL))) {
             weft_bytes text;
-            bool is_short = weft_typeof(&it.value) == WEFT_STRING && weft_text(&it.value, &text) >= 0 &&
+            bool is_short = weft_typeof(&it.value) == WEFT_STRING && weft_bytes_of(&it.value, &text) >= 0 &&
                             !memchr(text.data, '\0', text.len);
             weft__free(hub->alloc, (void *) list);
             return is_short ? -ENOMEM : (weft__reply_invalid(req, "/types", "types must be strings"), -EINVAL);

@@ -23,10 +23,6 @@ const weft_param weft__hub_plans_params[] = {
 
 #define MOST_PLANS 50
 
-static weft_val text_or_none(const char *text) {
-    return text && *text ? weft_str(text) : weft_none();
-}
-
 /* ---- writing ---- */
 
 static int write_counts(weft_buf *out, const weft_alloc *alloc, const weft_planned *planned) {
@@ -48,7 +44,7 @@ static int write_planned(weft_buf *out, const weft_alloc *alloc, const weft_plan
     weft_val value = WEFT_OBJ(
         {"id", weft_str(planned->id)}, {"state", weft_str(weft__plan_states[planned->state])},
         {"stopping", weft_str_or_none(planned->stopping)}, {"request", weft_str(planned->plan->request)},
-        {"createdBy", text_or_none(planned->by)}, {"createdAt", weft__stamp_val(planned->created_ms, created)},
+        {"createdBy", weft__text_or_none(planned->by)}, {"createdAt", weft__stamp_val(planned->created_ms, created)},
         {"startedAt", weft__stamp_val(planned->started_ms, started)}, {"endedAt", weft__stamp_val(planned->ended_ms, ended)},
         {"timeLimitMs", planned->time_limit_ms ? weft_int(planned->time_limit_ms) : weft_null()},
         {"taskCount", weft_uint(planned->plan->count)},
@@ -73,7 +69,7 @@ static int write_step(weft_buf *out, const weft_alloc *alloc, const weft_planned
         WEFT_OBJ({"id", weft_str(step->id)}, {"type", weft_str(step->type)}, {"description", weft_str(step->title)},
                  {"dependencies", weft_arr(needs, step->need_count)}, {"priority", weft_int(step->priority)},
                  {"state", weft_str(weft__step_states[is->state])}, {"taskId", *is->task ? weft_str(is->task) : weft_null()},
-                 {"reason", text_or_none(is->reason)}, {"error", text_or_none(is->error)},
+                 {"reason", weft__text_or_none(is->reason)}, {"error", weft__text_or_none(is->error)},
                  {"startedAt", weft__stamp_val(is->started_ms, started)}, {"endedAt", weft__stamp_val(is->ended_ms, ended)});
     return weft__write_val(out, alloc, &value);
 }

@@ -108,7 +108,7 @@ static bool names_path(const weft_json *list, weft_bytes path) {
     for (weft_iter it = weft_iterate(list); weft_typeof(list) == WEFT_ARRAY && weft_next(&it);) {
         weft_json named = weft_get(&it.value, "path");
         weft_bytes text;
-        if (weft_text(&named, &text) >= 0 && is_same_path(text, path))
+        if (weft_bytes_of(&named, &text) >= 0 && is_same_path(text, path))
             return true;
     }
     return false;
@@ -437,7 +437,7 @@ static int begin_request(weft_hub *hub, const weft_passage_call *call, file_requ
 static int take_path(weft_hub *hub, const weft_passage_call *call, weft_req *req, const weft_json *params,
                      file_request *ret) {
     weft_json path = weft_get(params, "path");
-    if (weft_text(&path, &ret->path) < 0 || !ret->path.len)
+    if (weft_bytes_of(&path, &ret->path) < 0 || !ret->path.len)
         return weft__reply_invalid(req, "/path", "path must be the absolute path of a file"), -EINVAL;
     ret->req = req;
     int r = find_place(hub, call->session, ret);
@@ -481,7 +481,7 @@ int weft__passage_write_file(void *ctx, const weft_passage_call *call, weft_req 
     weft_json content = weft_get(params, "content");
     if (weft_req_is_notification(req) || take_path(ctx, call, req, params, &request) < 0)
         return 0;
-    if (weft_text(&content, &request.content) < 0)
+    if (weft_bytes_of(&content, &request.content) < 0)
         return weft__reply_invalid(req, "/content", "content must be a string");
     const char *why = why_not_write(ctx, call, &request);
     if (why)

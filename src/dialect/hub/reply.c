@@ -157,3 +157,8 @@ int weft__permission_read(weft_req *req, const weft_hub *hub, const char *said, 
         return 0;
     return r < 0 ? r : 1;
 }
+
+const char *weft__session_of_gated(const weft_hub *hub, const char *id) {
+    const weft_gated *gated = hub->gated && id ? weft__gated_find(hub->gated, id) : NULL;
+    return gated && *gated->session ? gated->session : NULL;
+}

@@ -42,6 +42,10 @@ int weft__permission_read(weft_req *req, const weft_hub *hub, const char *said, 
  * fault. */
 int weft__reply_not_submitted(weft_req *req, const weft_hub *hub, const char *path, int r);
 
+/* A gated task is known by its session: what its iterations changed and cost together. NULL: the id is none of a gated task,
+ * or that has no session yet. Borrowed until the next turn of the loop. */
+const char *weft__session_of_gated(const weft_hub *hub, const char *id);
+
 /* The rows of those, for a method's own. */
 #define WEFT_ERROR_STOPPING                                                                                                 \
     { 503, "The daemon is stopping", "shuttingDown" }

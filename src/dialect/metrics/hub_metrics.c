@@ -23,15 +23,18 @@ static void count_end(weft_hub_metrics *metrics, const weft_event *event, const 
 static void on_metrics_event(weft_event_listener *listener, const weft_event *event, const weft_json *data) {
     weft_hub_metrics *metrics = WEFT_CONTAINER(listener, weft_hub_metrics, listener);
     const char *what = strncmp(event->type, "task.", 5) == 0 ? event->type + 5 : "";
-    const weft_task *task = *what ? weft__task_find(metrics->hub->engine, weft_get_str(data, "taskId", "")) : NULL;
+    bool started = strcmp(what, "started") == 0;
     if (strcmp(what, "queued") == 0)
         metrics->submitted++;
     else if (strcmp(what, "retrying") == 0)
         metrics->retries++;
-    else if (task && strcmp(what, "started") == 0)
-        count_start(metrics, event, data, task);
-    else if (task && (strcmp(what, "completed") == 0 || strcmp(what, "failed") == 0 || strcmp(what, "cancelled") == 0))
-        count_end(metrics, event, task);
+    else if (started || strcmp(what, "completed") == 0 || strcmp(what, "failed") == 0 || strcmp(what, "cancelled") == 0) {
+        const weft_task *task = weft__task_find(metrics->hub->engine, weft_get_str(data, "taskId", ""));
+        if (task && started)
+            count_start(metrics, event, data, task);
+        else if (task)
+            count_end(metrics, event, task);
+    }
 }
 
 int weft__hub_metrics_new(weft_hub *hub) {

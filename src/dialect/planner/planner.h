@@ -93,9 +93,9 @@ typedef struct weft_planner_stream_spec {
 int weft__planner_stream_new(const weft_planner_stream_spec *spec, weft_planner_stream **ret);
 /* An event of its task is being delivered. */
 void weft__planner_stream_event(weft_planner_stream *stream, const weft_event *event, const weft_json *data);
-/* The task has ended well, with this attempt. */
-void weft__planner_stream_end(weft_planner_stream *stream, int64_t attempt);
-/* NULL is fine. Returns NULL. */
+/* The task has ended, with this attempt; fails: without a result. What is left is told first. */
+void weft__planner_stream_end(weft_planner_stream *stream, int64_t attempt, bool fails);
+/* A stream that is not over ends. NULL is fine. Returns NULL. */
 weft_planner_stream *weft__planner_stream_free(weft_planner_stream *stream);
 
 /* ---- planner_files.c ---- */

@@ -56,18 +56,35 @@ static const char *model_of(const weft_hub *hub, const weft_task *task, weft_doc
     return weft_get_str(weft_doc_root(*ret_doc), "currentModelId", task->runs_on);
 }
 
+/* What a holder has said, member by member; absent where it has not, or there is none. */
+enum { SAID_STATUS, SAID_OUTPUT, SAID_METADATA, SAID_METRICS, SAID_ERROR, SAID };
+enum { OUTPUT_CODE, OUTPUT_EXPLANATION, OUTPUT_MODIFIED, OUTPUT_CREATED, OUTPUT_MEMBERS };
+enum { ABOUT_TIME, ABOUT_TOKENS, ABOUT_MODEL, ABOUT_MEMBERS };
+struct said {
+    weft_json top[SAID], output[OUTPUT_MEMBERS], metadata[ABOUT_MEMBERS], metrics[ABOUT_MEMBERS];
+};
+
+static void read_said(const weft_json *result, struct said *ret) {
+    static const char *const top[SAID] = {"status", "output", "metadata", "metrics", "error"};
+    static const char *const output[OUTPUT_MEMBERS] = {"code", "explanation", "files_modified", "files_created"};
+    static const char *const about[ABOUT_MEMBERS] = {"execution_time_ms", "tokens_used", "model"};
+    *ret = (struct said){0};
+    if (!result)
+        return;
+    weft__get_all(result, top, SAID, ret->top);
+    weft__get_all(&ret->top[SAID_OUTPUT], output, OUTPUT_MEMBERS, ret->output);
+    weft__get_all(&ret->top[SAID_METADATA], about, ABOUT_MEMBERS, ret->metadata);
+    weft__get_all(&ret->top[SAID_METRICS], about, ABOUT_MEMBERS, ret->metrics);
+}
+
 struct parts {
     weft_buf code, modified, created;
 };
 
-static int write_parts(const weft_planner_outcome *of, struct parts *to) {
-    weft_json code = {0}, modified = {0}, created = {0};
+static int write_parts(const weft_planner_outcome *of, const struct said *said, struct parts *to) {
+    const weft_json code = said->output[OUTPUT_CODE], modified = said->output[OUTPUT_MODIFIED],
+                    created = said->output[OUTPUT_CREATED];
     const weft_alloc *alloc = of->hub->alloc;
-    if (of->result) {
-        code = weft_pointer(of->result, "/output/code");
-        modified = weft_pointer(of->result, "/output/files_modified");
-        created = weft_pointer(of->result, "/output/files_created");
-    }
     int r = code.text ? weft__buf_put(&to->code, alloc, code.text, code.len)
                       : weft__write_str(&to->code, alloc, of->output.data ? of->output.data : "", of->output.len);
     if (r >= 0)
@@ -85,23 +102,24 @@ static weft_val raw(const weft_buf *of) {
 
 /* A count that a holder gives of itself; the stricter form has them in "metrics". What is none is left out: a result that
  * is good otherwise is not refused for it. */
-static int64_t count_of(const weft_json *result, const char *in_metadata, const char *in_metrics, int64_t usual) {
-    weft_json said = weft_pointer(result, in_metadata), strictly = weft_pointer(result, in_metrics);
-    int64_t count = weft_int_of(said.text ? &said : &strictly, -1);
+static int64_t count_of(const struct said *said, int which, int64_t usual) {
+    const weft_json *usually = &said->metadata[which];
+    int64_t count = weft_int_of(usually->text ? usually : &said->metrics[which], -1);
     return count < 0 ? usual : count;
 }
 
-static int say_done(weft_req *req, const weft_planner_outcome *of, const weft_task *task, const struct parts *parts) {
+static int say_done(weft_req *req, const weft_planner_outcome *of, const weft_task *task, const struct said *said,
+                    const struct parts *parts) {
     weft_doc *models = NULL;
-    const weft_json absent = {0}, *result = of->result ? of->result : &absent;
-    weft_json explanation = weft_pointer(result, "/output/explanation"), status = weft_get(result, "status"),
-              model = weft_pointer(result, "/metadata/model"), strict_model = weft_pointer(result, "/metrics/model"),
-              error = weft_get(result, "error");
+    const weft_json explanation = said->output[OUTPUT_EXPLANATION], status = said->top[SAID_STATUS],
+                    error = said->top[SAID_ERROR];
     int64_t took = task->started_ms ? task->completed_ms - task->started_ms : 0;
-    int64_t time = count_of(result, "/metadata/execution_time_ms", "/metrics/execution_time_ms", took > 0 ? took : 0);
-    int64_t tokens = count_of(result, "/metadata/tokens_used", "/metrics/tokens_used", tokens_of(task, of->hub->alloc));
+    int64_t time = count_of(said, ABOUT_TIME, took > 0 ? took : 0);
+    int64_t tokens = count_of(said, ABOUT_TOKENS, -1);
+    if (tokens < 0)
+        tokens = tokens_of(task, of->hub->alloc);
     const char *usual = model_of(of->hub, task, &models);
-    usual = weft_str_of(&model, weft_str_of(&strict_model, usual));
+    usual = weft_str_of(&said->metadata[ABOUT_MODEL], weft_str_of(&said->metrics[ABOUT_MODEL], usual));
     weft_val metadata =
         WEFT_OBJ({"execution_time_ms", weft_int(time)}, {"tokens_used", tokens < 0 ? weft_none() : weft_int(tokens)},
                  {"model", weft_str(usual)}, {"task_id", weft_str(task->id)});
@@ -120,10 +138,12 @@ static int say_done(weft_req *req, const weft_planner_outcome *of, const weft_ta
 
 static int answer_done(weft_req *req, const weft_planner_outcome *of, const weft_task *task) {
     struct parts parts = {0};
+    struct said said;
     const weft_alloc *alloc = of->hub->alloc;
-    int r = write_parts(of, &parts);
+    read_said(of->result, &said);
+    int r = write_parts(of, &said, &parts);
     if (r >= 0)
-        say_done(req, of, task, &parts);
+        say_done(req, of, task, &said, &parts);
     else
         weft__reply_error(req, WEFT_INTERNAL_ERROR, "outOfMemory", "Memory is short");
     weft__buf_done(&parts.code, alloc);

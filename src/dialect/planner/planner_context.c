@@ -55,7 +55,7 @@ static int read_file_key(reading *self, const char *said, const char *path, cons
         return -ENOMEM;
     int r = weft__context_path(self->hub->engine, said, key);
     if (r < 0 && self->change.action == WEFT_CONTEXT_REMOVE && strlen(said) <= WEFT_CONTEXT_KEY) {
-        strcpy(key, said);
+        memcpy(key, said, strlen(said) + 1);
         r = 0;
     }
     *ret = key;

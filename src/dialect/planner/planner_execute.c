@@ -194,8 +194,10 @@ static void on_streamed(void *ctx, int r) {
     struct execution *execution = ctx;
     const weft_task *task = weft__task_find(execution->hub->engine, execution->task);
     bool over = !task || task->state > WEFT_TASK_RUNNING;
+    bool completed = !over || (task && task->state == WEFT_TASK_COMPLETED);
     execution->stream_r = r;
-    bool failed = r < 0 && r != -EPIPE; /* who has gone is seen to by on_request_over() */
+    /* Who has gone is seen to by on_request_over(); why the task failed says more than that its stream did. */
+    bool failed = r < 0 && r != -EPIPE && completed;
     if (failed && execution->req)
         answer_unstreamed(execution);
     if (!over) {
@@ -242,9 +244,9 @@ static void keep_result(struct execution *execution, const weft_event *event, co
 }
 
 static void end_execution(struct execution *execution, const weft_task *task) {
-    bool streams = execution->stream && task && task->state == WEFT_TASK_COMPLETED && execution->stream_r >= 0;
+    bool streams = execution->stream && task && execution->stream_r >= 0;
     if (streams)
-        weft__planner_stream_end(execution->stream, task->attempt);
+        weft__planner_stream_end(execution->stream, task->attempt, task->state != WEFT_TASK_COMPLETED);
     execution->awaits = false;
     if (!streams || execution->leaving)
         answer_execution(execution);
@@ -254,6 +256,7 @@ static bool on_executing(void *ctx, const weft_event *event, const weft_json *da
     struct execution *execution = ctx;
     const weft_task *task = event ? weft__task_find(execution->hub->engine, execution->task) : NULL;
     if (!event) {
+        execution->stream = weft__planner_stream_free(execution->stream);
         weft__reply_failure(take_request(execution), -ESHUTDOWN);
         free_execution(execution);
         return false;

@@ -63,10 +63,6 @@ static weft_req *take_request(struct planning *planning) {
 
 /* ---- what the planner is told ---- */
 
-static int put_text(weft_buf *out, const weft_alloc *alloc, const char *text) {
-    return weft__buf_put(out, alloc, text, strlen(text));
-}
-
 /* Begins with the word "plan": the demo agent goes by that, and finds the request behind "Request:". */
 static int write_prompt(weft_buf *out, const weft_alloc *alloc, const struct create *in, int64_t max_tasks) {
     static const char how[] =
@@ -80,18 +76,18 @@ static int write_prompt(weft_buf *out, const weft_alloc *alloc, const struct cre
         "higher "
         "is first. ";
     char most[80];
-    int r = put_text(out, alloc, how);
+    int r = weft__buf_put_text(out, alloc, how);
     snprintf(most, sizeof most, "At most %lld tasks.", (long long) (max_tasks ? max_tasks : WEFT_PLAN_STEPS));
     if (r >= 0)
-        r = put_text(out, alloc, most);
+        r = weft__buf_put_text(out, alloc, most);
     if (r >= 0 && in->current_state.text)
-        r = put_text(out, alloc, "\n\nWhat is done and known already:\n");
+        r = weft__buf_put_text(out, alloc, "\n\nWhat is done and known already:\n");
     if (r >= 0 && in->current_state.text)
         r = weft__buf_put(out, alloc, in->current_state.text, in->current_state.len);
     if (r >= 0)
-        r = put_text(out, alloc, "\n\nRequest:\n");
+        r = weft__buf_put_text(out, alloc, "\n\nRequest:\n");
     if (r >= 0)
-        r = put_text(out, alloc, in->user_request);
+        r = weft__buf_put_text(out, alloc, in->user_request);
     return r < 0 ? r : weft__buf_put(out, alloc, "", 1);
 }
 

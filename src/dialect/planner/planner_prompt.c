@@ -21,16 +21,12 @@ bool weft__planner_knows_type(const weft_hub *hub, const char *role, const char 
     return false;
 }
 
-static int put_text(weft_buf *out, const weft_alloc *alloc, const char *text) {
-    return weft__buf_put(out, alloc, text, strlen(text));
-}
-
 /* A string as it is, anything else as JSON. */
 static int put_value(weft_buf *out, const weft_alloc *alloc, const weft_json *value) {
     weft_bytes text;
     if (weft_typeof(value) != WEFT_STRING)
         return weft__buf_put(out, alloc, value->text, value->len);
-    int r = weft_text(value, &text);
+    int r = weft_bytes_of(value, &text);
     return r < 0 ? r : weft__buf_put(out, alloc, text.data, text.len);
 }
 
@@ -45,15 +41,15 @@ static int put_line(weft_buf *out, const weft_alloc *alloc, const char *label, c
     bool first = true;
     if (is_empty(value))
         return 0;
-    int r = put_text(out, alloc, "\n");
+    int r = weft__buf_put_text(out, alloc, "\n");
     if (r >= 0)
-        r = put_text(out, alloc, label);
+        r = weft__buf_put_text(out, alloc, label);
     if (r >= 0)
-        r = put_text(out, alloc, ": ");
+        r = weft__buf_put_text(out, alloc, ": ");
     if (weft_typeof(value) != WEFT_ARRAY)
         return r < 0 ? r : put_value(out, alloc, value);
     for (weft_iter it = weft_iterate(value); r >= 0 && weft_next(&it); first = false) {
-        r = first ? 0 : put_text(out, alloc, ", ");
+        r = first ? 0 : weft__buf_put_text(out, alloc, ", ");
         if (r >= 0)
             r = put_value(out, alloc, &it.value);
     }
@@ -93,12 +89,12 @@ int weft__planner_prompt(weft_buf *out, const weft_hub *hub, const char *prompt,
     static const struct line of_options[] = {
         {"language", "Language"}, {"framework", "Framework"}, {"style_guide", "Style guide"}, {0}};
     const weft_alloc *alloc = hub->alloc;
-    int r = put_text(out, alloc, prompt);
+    int r = weft__buf_put_text(out, alloc, prompt);
     size_t before = weft__buf_len(out);
     if (r >= 0 && task_type) {
-        r = put_text(out, alloc, "\nType of task: ");
+        r = weft__buf_put_text(out, alloc, "\nType of task: ");
         if (r >= 0)
-            r = put_text(out, alloc, task_type);
+            r = weft__buf_put_text(out, alloc, task_type);
     }
     if (r >= 0)
         r = put_directory(out, hub, context);

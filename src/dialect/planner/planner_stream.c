@@ -49,8 +49,9 @@ struct weft_planner_stream {
     bool behind;
     bool reading; /* a page is under way */
     bool freed;
-    bool over; /* done was called */
-    bool ends; /* the task has ended, with this attempt */
+    bool over;  /* done was called */
+    bool ends;  /* the task has ended, with this attempt */
+    bool fails; /* without a result */
     int64_t last_attempt;
     int64_t attempt;         /* that the last event was of */
     uint64_t told, said;     /* bytes told, and bytes that the attempt has said */
@@ -59,19 +60,26 @@ struct weft_planner_stream {
     char text[];
 };
 
+static weft_peer *peer_of(const weft_planner_stream *stream) {
+    return weft__hub_client_peer(stream->spec.client);
+}
+
+/* Whatever came of it: who hears that a stream has begun hears that it has ended, and how many chunks there were. */
+static int tell_stream_end(weft_planner_stream *stream) {
+    return weft_notify(peer_of(stream), "stream_end",
+                       WEFT_OBJ({"stream_id", weft_str(stream->id)}, {"total_chunks", weft_uint(stream->sequence)}));
+}
+
 static void finish_stream(weft_planner_stream *stream, int r) {
     if (stream->over)
         return;
     stream->over = true;
     weft__list_remove(&stream->part.link);
-    stream->spec.done(stream->spec.ctx, r);
+    int told = stream->spec.client ? tell_stream_end(stream) : 0;
+    stream->spec.done(stream->spec.ctx, r < 0 ? r : told);
 }
 
 /* ---- telling ---- */
-
-static weft_peer *peer_of(const weft_planner_stream *stream) {
-    return weft__hub_client_peer(stream->spec.client);
-}
 
 static int tell_chunk(weft_planner_stream *stream, const char *data, size_t len) {
     int r = weft_notify(peer_of(stream), "stream_data",
@@ -143,18 +151,13 @@ static int tell_event(weft_planner_stream *stream, const weft_event *event, cons
     return r;
 }
 
-/* All of it was told: the last attempt has said at least as much as was told. */
+/* All of it was told. The last attempt has said at least as much as was told, unless it failed: then there is no output that
+ * the chunks would have to be. */
 static void end_if_told(weft_planner_stream *stream) {
     if (stream->over || !stream->ends || stream->behind)
         return;
     begin_attempt(stream, stream->last_attempt);
-    if (stream->said < stream->told) {
-        finish_stream(stream, -ESTALE);
-        return;
-    }
-    finish_stream(stream,
-                  weft_notify(peer_of(stream), "stream_end",
-                              WEFT_OBJ({"stream_id", weft_str(stream->id)}, {"total_chunks", weft_uint(stream->sequence)})));
+    finish_stream(stream, stream->said < stream->told && !stream->fails ? -ESTALE : 0);
 }
 
 /* ---- catching up ---- */
@@ -263,8 +266,9 @@ void weft__planner_stream_event(weft_planner_stream *stream, const weft_event *e
         stream->behind = r == 0;
 }
 
-void weft__planner_stream_end(weft_planner_stream *stream, int64_t attempt) {
+void weft__planner_stream_end(weft_planner_stream *stream, int64_t attempt, bool fails) {
     stream->ends = true;
+    stream->fails = fails;
     stream->last_attempt = attempt;
     end_if_told(stream);
 }
@@ -272,6 +276,8 @@ void weft__planner_stream_end(weft_planner_stream *stream, int64_t attempt) {
 weft_planner_stream *weft__planner_stream_free(weft_planner_stream *stream) {
     if (!stream)
         return NULL;
+    if (!stream->over && stream->spec.client)
+        (void) tell_stream_end(stream);
     stream->over = stream->freed = true;
     weft__list_remove(&stream->part.link);
     if (!stream->reading)

@@ -103,7 +103,7 @@ int weft__tinyvex_on_set_token(weft_req *req, const weft_json *params, void *ctx
     }
     if (weft_typeof(&in->token) != WEFT_STRING)
         return weft__reply_invalid(weft__req_keep(req), "/token", "token must be a string or null");
-    r = weft_text(&in->token, &token);
+    r = weft_bytes_of(&in->token, &token);
     if (r >= 0 && peer)
         r = weft__conn_show_token(peer, token);
     return r < 0 ? refuse_token(req, r) : weft_reply(req, WEFT_OBJ({"ok", weft_bool(true)}));

@@ -102,7 +102,7 @@ static int add_option(weft_driver_session *session, const weft_json *option, con
     weft_buf *name = &ret->names[ret->count];
     weft_json given = weft_get(option, "name");
     weft_bytes text;
-    if (weft_text(&given, &text) < 0 || !text.len)
+    if (weft_bytes_of(&given, &text) < 0 || !text.len)
         text = (weft_bytes){id, strlen(id)};
     int r = weft__visible_put(name, session->process->alloc, text, LONGEST_NAME);
     if (r < 0)
@@ -207,7 +207,7 @@ static int ask_permission(weft_driver_session *session, weft_req *req, const wef
                               .fallback = "The agent asks for permission",
                               .options = weft_arr(choices->list, choices->count),
                               .detail = weft_typeof(&call) == WEFT_OBJECT ? weft_copy(&call) : weft_obj(NULL, 0)};
-    (void) weft_text(&title, &asking.title); /* without one it has the fallback */
+    (void) weft_bytes_of(&title, &asking.title); /* without one it has the fallback */
     if (choices->dropped)
         note_in_output(session, "weft: %zu of the options that the agent offers cannot be shown\n", choices->dropped);
     if (session->closed || session->cancelling)

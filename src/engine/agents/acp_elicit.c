@@ -77,7 +77,7 @@ static int ask_to_fill_in(weft_driver_session *session, weft_req *req, const wef
                            {"elicitationId", form ? weft_none() : copy_or_none(params, "elicitationId")},
                            {"toolCallId", copy_or_none(params, "toolCallId")}),
     };
-    (void) weft_text(&message, &asking.title); /* without one it has the fallback */
+    (void) weft_bytes_of(&message, &asking.title); /* without one it has the fallback */
     if (!form) {
         const weft_alloc *alloc = session->process->alloc;
         weft__free(alloc, session->elicitation);

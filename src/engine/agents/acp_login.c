@@ -53,9 +53,9 @@ static int name_way(const weft_alloc *alloc, const weft_json *method, weft_buf *
     weft_json name = weft_get(method, "name"), about = weft_get(method, "description"), id = weft_get(method, "id");
     weft_bytes text;
     int r = 0;
-    if (weft_text(&name, &text) >= 0 || weft_text(&id, &text) >= 0)
+    if (weft_bytes_of(&name, &text) >= 0 || weft_bytes_of(&id, &text) >= 0)
         r = weft__visible_put(ret, alloc, text, LONGEST_NAME);
-    if (r >= 0 && weft_text(&about, &text) >= 0 && text.len) {
+    if (r >= 0 && weft_bytes_of(&about, &text) >= 0 && text.len) {
         r = weft__buf_put(ret, alloc, ": ", 2);
         if (r >= 0)
             r = weft__visible_put(ret, alloc, text, LONGEST_NAME);

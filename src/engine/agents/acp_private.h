@@ -1,13 +1,14 @@
 /* A process of an ACP agent and the sessions in it, for the files of the driver only: driver_acp.c has the process's life,
  * acp_session.c the sessions and their turns, acp_talk.c the connection, acp_asks.c the questions, acp_elicit.c those that
- * are forms, acp_login.c the one how to log in, acp_requests.c what is asked of it besides turns, acp_stderr.c what it says
- * besides, acp_end.c how a turn ended.
+ * are forms, acp_login.c the one how to log in, acp_requests.c what is asked of it besides turns, acp_shape.c what its
+ * answers must be, acp_stderr.c what it says besides, acp_end.c how a turn ended.
  *
  * Every callback of the host may stop, close or free anything. Whoever calls one holds the session or the process and does
  * not go on with it when it was freed. A session holds its process. */
 #ifndef WEFT_ACP_PRIVATE_H
 #define WEFT_ACP_PRIVATE_H
 
+#include "answer_shape.h"
 #include "buf.h"
 #include "driver.h"
 #include "list.h"
@@ -18,6 +19,9 @@
 
 /* Of what the agent writes to its standard error, this much of the end belongs to the error text. */
 #define WEFT_ACP_TAIL 4096
+
+/* Calls whose answers are looked at: the rows of acp_shape.c. */
+#define WEFT_ACP_ANSWERS 5
 
 typedef enum weft_acp_state {
     WEFT_ACP_INITIALIZING,
@@ -39,10 +43,11 @@ struct weft_driver_process {
     unsigned holds; /* the owner's, one per session, one per open call, one per callback under way */
     bool freed;     /* nothing is called any more */
     bool can_load, can_resume, can_close, can_list, can_delete, can_logout;
-    bool ending;  /* we asked it to end, or will not wait for it any longer */
-    bool stopped; /* we asked its processes to end */
-    bool deaf;    /* it closed its output and went on running */
-    bool batched; /* it sent a batch */
+    bool can_http, can_sse; /* use MCP servers that are reached so */
+    bool ending;            /* we asked it to end, or will not wait for it any longer */
+    bool stopped;           /* we asked its processes to end */
+    bool deaf;              /* it closed its output and went on running */
+    bool batched;           /* it sent a batch */
     bool paused;
     bool started; /* the process is known to run */
     int looks;    /* left, at a pipe that does not end */
@@ -62,8 +67,9 @@ struct weft_driver_process {
     weft_timer err_timer;
     weft_output err;
     weft_buf err_tail;
-    weft_buf auth;    /* the names of its ways to log in */
-    weft_buf methods; /* and all of it, as JSON: authMethods */
+    weft_buf auth;                         /* the names of its ways to log in */
+    weft_buf methods;                      /* and all of it, as JSON: authMethods */
+    weft_schema *shapes[WEFT_ACP_ANSWERS]; /* NULL: not needed yet */
 };
 
 typedef enum weft_acp_turn {
@@ -207,9 +213,17 @@ void weft__acp_talk_init(weft_driver_process *process);
 int weft__acp_talk(weft_driver_process *process, int in, int out);
 /* All turns end with "protocolError", and so does the process. */
 void weft__acp_fail(weft_driver_process *process, bool retryable, const char *what, const char *why);
+/* false: the answer is not used, and it has failed as above. */
+bool weft__acp_check(weft_driver_process *process, const char *method, const weft_json *result);
 /* One call at a time of a session, which is held until it is answered. -ENOTCONN: how the process ends says more. */
 int weft__acp_call(weft_driver_session *session, const char *method, weft_val params, weft_acp_on_answer *then,
                    int64_t timeout_ms);
+
+/* ---- acp_shape.c ---- */
+
+/* 0: it fits, or nothing of it is used. Else why says what does not: -EBADMSG, -E2BIG, -ENOMEM. */
+int weft__acp_fits(weft_driver_process *process, const char *method, const weft_json *result, char why[WEFT_SHAPE_WHY]);
+void weft__acp_shapes_free(weft_driver_process *process);
 
 /* ---- acp_requests.c ---- */
 

@@ -213,6 +213,16 @@ static const char *why_refused(const weft_error *error, char ret[LONGEST_WHY]) {
     return ret;
 }
 
+static void take_result(request *old, const weft_json *result) {
+    char misfit[WEFT_SHAPE_WHY], why[WEFT_SHAPE_WHY + 48];
+    int r = weft__acp_fits(old->process, old->method, result, misfit);
+    snprintf(why, sizeof why, "its answer cannot be used: %s", r < 0 ? misfit : "");
+    if (r < 0)
+        tell_request(old, r == -ENOMEM ? r : -EREMOTEIO, NULL, why);
+    else
+        tell_request(old, 0, result, NULL);
+}
+
 /* A lost connection is not the end: the process is about to go, and then all requests are told. */
 static void take_answer(request *old, int r, const weft_answer *answer) {
     char why[LONGEST_WHY];
@@ -220,7 +230,7 @@ static void take_answer(request *old, int r, const weft_answer *answer) {
     if (old->over || lost)
         return;
     if (r >= 0 && answer->result)
-        tell_request(old, 0, answer->result, NULL);
+        take_result(old, answer->result);
     else if (r >= 0)
         tell_request(old, answer->error->code == WEFT_METHOD_NOT_FOUND ? -EOPNOTSUPP : -EREMOTEIO, NULL,
                      why_refused(answer->error, why));

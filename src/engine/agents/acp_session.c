@@ -108,7 +108,7 @@ static bool has_result(weft_driver_session *session, int r, const weft_answer *a
     if (session->closed || process->state >= WEFT_ACP_LEAVING || r == -ECONNRESET || r == -ENOTCONN || r == -ECANCELED)
         return false;
     if (r >= 0 && answer->result)
-        return true;
+        return weft__acp_check(process, method, answer->result);
     if (r >= 0) {
         weft__acp_decide_error(session, method, answer->error);
         weft__acp_tell_end(session);
@@ -229,6 +229,35 @@ static const char *folder_of(const weft_driver_session *session) {
     return session->folder ? session->folder : session->process->folder;
 }
 
+static bool can_use_server(const weft_driver_process *process, const weft_json *server) {
+    const char *type = weft_get_str(server, "type", "stdio");
+    return strcmp(type, "http") == 0 ? process->can_http : strcmp(type, "sse") == 0 ? process->can_sse : true;
+}
+
+/* An agent is not told of MCP servers that it did not say it can reach. What is left is not longer than what was there. */
+static int drop_unusable_servers(weft_driver_session *session) {
+    weft_doc *doc;
+    size_t len = 0;
+    if (!session->servers)
+        return 0;
+    int r = weft_doc_parse(session->servers, session->servers_len, session->process->alloc, &doc);
+    if (r < 0)
+        return r;
+    session->servers[len++] = '[';
+    for (weft_iter it = weft_iterate(weft_doc_root(doc)); weft_next(&it);) {
+        if (!can_use_server(session->process, &it.value))
+            continue;
+        if (len > 1)
+            session->servers[len++] = ',';
+        memcpy(session->servers + len, it.value.text, it.value.len);
+        len += it.value.len;
+    }
+    session->servers[len++] = ']';
+    session->servers_len = len;
+    weft_doc_free(doc);
+    return 0;
+}
+
 static weft_val servers_of(const weft_driver_session *session) {
     return session->servers ? weft_raw(session->servers, session->servers_len) : weft_arr(NULL, 0);
 }
@@ -299,6 +328,9 @@ int weft__acp_session_open(weft_driver_session *session) {
         weft__later(process->loop, &session->later);
         return 0;
     }
+    int r = drop_unusable_servers(session);
+    if (r < 0)
+        return r;
     return session->id && can ? call_load_or_resume(session) : call_session_new(session);
 }
 

@@ -2,6 +2,7 @@
  * wrong, ends here: lines that are no messages are counted and not answered, unknown notifications are ignored, unknown
  * requests are refused (the library does), and what belongs to another session or to history is not passed on. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -28,6 +29,16 @@ void weft__acp_fail(weft_driver_process *process, bool retryable, const char *wh
                          process->noise ? "; it wrote lines to its standard output that are no messages: is it an ACP agent?"
                                         : "");
     weft__acp_leave(process);
+}
+
+bool weft__acp_check(weft_driver_process *process, const char *method, const weft_json *result) {
+    char why[WEFT_SHAPE_WHY], what[WEFT_SHAPE_WHY + 80];
+    int r = weft__acp_fits(process, method, result, why);
+    if (r < 0) {
+        snprintf(what, sizeof what, "answered %s with something that cannot be used: %s", method, why);
+        weft__acp_fail(process, r == -ENOMEM, what, "");
+    }
+    return r == 0;
 }
 
 /* ---- calls ---- */
@@ -65,6 +76,9 @@ static void read_capabilities(weft_driver_process *process, const weft_json *res
               logout = weft_pointer(result, "/agentCapabilities/auth/logout");
     process->can_logout = weft_typeof(&logout) == WEFT_OBJECT || weft_bool_of(&logout, false);
     process->can_load = weft_bool_of(&load, false);
+    weft_json mcp = weft_pointer(result, "/agentCapabilities/mcpCapabilities");
+    process->can_http = weft_get_bool(&mcp, "http", false);
+    process->can_sse = weft_get_bool(&mcp, "sse", false);
     process->can_resume = has_session_capability(result, "resume");
     process->can_close = has_session_capability(result, "close");
     process->can_list = has_session_capability(result, "list");
@@ -80,7 +94,7 @@ static void read_auth(weft_driver_process *process, const weft_json *result) {
     for (weft_iter it = weft_iterate(&list); count < MOST_AUTH && weft_next(&it);) {
         weft_json name = weft_get(&it.value, "name");
         weft_bytes text;
-        if (weft_text(&name, &text) < 0 || !text.len)
+        if (weft_bytes_of(&name, &text) < 0 || !text.len)
             continue;
         if (count++ && weft__buf_put(&process->auth, process->alloc, ", ", 2) < 0)
             return;
@@ -99,6 +113,8 @@ static void take_initialized(weft_driver_process *process, int r, const weft_ans
     } else if (r < 0)
         weft__acp_fail(process, true, r == -ETIMEDOUT ? "did not answer in time: " : "gave no proper answer to ",
                        "initialize");
+    else if (!weft__acp_check(process, "initialize", answer->result))
+        return;
     else if (weft_get_int(answer->result, "protocolVersion", -1) != PROTOCOL)
         weft__acp_fail(process, false, "does not speak version 1 of ACP", "");
     else {
@@ -242,9 +258,9 @@ static void fail_for_message(weft_later *later) {
 }
 
 /* Its output has ended, by its process or before it. */
-static void on_state(weft_peer *peer, weft_state state, int why, void *data) {
+static void on_state(weft_peer *peer, weft_peer_state state, int why, void *data) {
     (void) peer, (void) why;
-    if (state == WEFT_CLOSED)
+    if (state == WEFT_PEER_CLOSED)
         weft__acp_leave(data);
 }
 

@@ -26,14 +26,17 @@ typedef struct weft_agent {
     int64_t timeout_ms;              /* of a task; 0: the engine's */
     int64_t idle_ms;                 /* how long its process is kept without a turn; 0: the engine's; <0 not at all */
     size_t max_turns;                /* in one process at a time; 0: 1 */
+    size_t context_limit;            /* bytes of a prompt of a gated task (gated.h); 0: no limit */
     weft_permission permission;
+    int isolation;       /* >0 in a worktree, <0 in the project's folder, where a task does not say it; 0: the engine's */
     const char *about;   /* what it is, in a few words; may be NULL */
     const char *advice;  /* what to do when it is not installed; may be NULL */
     const char *login;   /* how to log in; "{bin}" stands for the folder of its program, with a slash. May be NULL */
     const char *package; /* of npm, NAME@VERSION, that "weft agents install" fetches; NULL: it is installed otherwise */
     bool outside;        /* its program is looked for outside the project only, see agent_program.h */
     bool preset;         /* it came with Weft, not from a configuration */
-    struct weft_planner_wire *wire; /* it is not a program but somebody connected (driver_planner.h); NULL: a program */
+    struct weft_planner_wire *wire;  /* it is not a program but somebody connected (driver_planner.h); NULL: a program */
+    struct weft_runner_link *runner; /* it runs on another machine (driver_runner.h); NULL: here */
 } weft_agent;
 
 /* Who holds a role (planner, executor) by configuration. */

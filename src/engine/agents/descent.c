@@ -78,6 +78,7 @@ int weft__descends_from_guard(pid_t pid) {
 
 typedef struct sockets {
     unsigned long inodes[MAX_SOCKETS];
+    unsigned uids[MAX_SOCKETS];
     size_t count;
     bool loopback;
 } sockets;
@@ -103,16 +104,19 @@ static bool write_words(const char *address, char v4[9], char v6[33], bool *ret_
  * have not closed is not in TIME_WAIT: that is an earlier connection from the same port, to somebody else. */
 static int find_sockets(const char *table, const char *address, int64_t port, sockets *ret) {
     char line[512], local[40];
-    unsigned local_port, state;
+    unsigned local_port, state, uid;
     unsigned long inode;
     FILE *file = fopen(table, "re");
     if (!file)
         return -errno;
     while (fgets(line, sizeof line, file))
-        if (sscanf(line, " %*d: %39[0-9A-F]:%x %*s %x %*s %*s %*s %*s %*s %lu", local, &local_port, &state, &inode) == 4 &&
+        if (sscanf(line, " %*d: %39[0-9A-F]:%x %*s %x %*s %*s %*s %u %*s %lu", local, &local_port, &state, &uid, &inode) ==
+                5 &&
             state != TCP_TIME_WAIT && local_port == (unsigned) port && strcmp(local, address) == 0 &&
-            ret->count < MAX_SOCKETS)
+            ret->count < MAX_SOCKETS) {
+            ret->uids[ret->count] = uid;
             ret->inodes[ret->count++] = inode;
+        }
     fclose(file);
     return 0;
 }
@@ -151,19 +155,23 @@ static int judge_holders(const sockets *which) {
     return r;
 }
 
-static int judge_connection(const char *address, int64_t port) {
+static int find_other_end(const char *address, int64_t port, sockets *ret) {
     char v4[9], v6[33];
-    sockets which = {0};
-    bool loopback;
-    if (!write_words(address, v4, v6, &loopback))
+    if (!write_words(address, v4, v6, &ret->loopback))
         return -EINVAL;
-    int r = *v4 ? find_sockets("/proc/net/tcp", v4, port, &which) : 0;
+    int r = *v4 ? find_sockets("/proc/net/tcp", v4, port, ret) : 0;
     if (r == 0)
-        r = find_sockets("/proc/net/tcp6", v6, port, &which);
-    if (r < 0 && r != -ENOENT) /* a kernel without IPv6 has no such table */
+        r = find_sockets("/proc/net/tcp6", v6, port, ret);
+    return r < 0 && r != -ENOENT ? r : 0; /* a kernel without IPv6 has no such table */
+}
+
+static int judge_connection(const char *address, int64_t port) {
+    sockets which = {0};
+    int r = find_other_end(address, port, &which);
+    if (r < 0)
         return r;
     if (!which.count)
-        return loopback ? -ESRCH : 0;
+        return which.loopback ? -ESRCH : 0;
     for (size_t i = 0; i < which.count; i++)
         if (which.inodes[i] == 0)
             return -ESRCH;
@@ -176,4 +184,26 @@ int weft__connection_of_agent(const char *address, int64_t port) {
     for (int i = 0; i < CONNECTION_TRIES && r == -ESRCH; i++)
         r = judge_connection(address, port);
     return r;
+}
+
+/* Of two, the last: a connection is behind the listener that it came to. */
+int64_t weft__connection_user(const char *address, int64_t port) {
+    sockets which = {0};
+    int r = find_other_end(address, port, &which);
+    return r < 0 ? r : which.count ? (int64_t) which.uids[which.count - 1] : -ESRCH;
+}
+
+/* A port that two users have on one address, on a listener of the one and a connection of the other, proves nothing. */
+bool weft__connection_of_user(const char *address, int64_t port, uid_t uid) {
+    for (int i = 0; i < CONNECTION_TRIES; i++) {
+        sockets which = {0};
+        if (find_other_end(address, port, &which) < 0 || !which.loopback)
+            return false;
+        bool all = which.count > 0;
+        for (size_t n = 0; n < which.count; n++)
+            all &= which.uids[n] == uid && which.inodes[n] != 0;
+        if (which.count)
+            return all;
+    }
+    return false;
 }

@@ -7,6 +7,7 @@
 #ifndef WEFT_DESCENT_H
 #define WEFT_DESCENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -16,5 +17,10 @@ int weft__descends_from_guard(pid_t pid);
  * another machine, or belongs to another user. Reads the tables of all connections and of this user's processes: some
  * milliseconds. */
 int weft__connection_of_agent(const char *address, int64_t port);
+/* The user whose connection that is. -ESRCH: it is not found on this machine. */
+int64_t weft__connection_user(const char *address, int64_t port);
+/* Does the other end of a connection of this machine, by a loopback address, belong to this user? The kernel says so. false
+ * also when that cannot be known. */
+bool weft__connection_of_user(const char *address, int64_t port, uid_t uid);
 
 #endif

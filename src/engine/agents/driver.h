@@ -65,6 +65,8 @@ typedef struct weft_turn_spec {
     const char *persona;  /* the agent as the caller named it, when none is configured under that name; NULL: none */
     const char *metadata; /* of the task, a JSON object: the planner driver finds in it what was asked (driver_planner.h) */
     const char *traceparent, *tracestate; /* the trace that the turn belongs to; NULL: none */
+    uint64_t lease;    /* of a turn on a runner (driver_runner.h): the number of this attempt, which no other has */
+    uint64_t lease_at; /* and what it said up to here is stored already: an earlier daemon began it */
 } weft_turn_spec;
 
 typedef enum weft_run_stream { WEFT_RUN_STDOUT, WEFT_RUN_STDERR } weft_run_stream;
@@ -132,6 +134,8 @@ typedef struct weft_session_host {
     /* What came of the turn, where the agent's protocol has a form for that besides text (driver_planner.h): what it
      * answered, an object. Before its end. May be NULL. */
     void (*on_result)(void *ctx, const weft_json *result);
+    /* Everything up to this number of the other side's has been told. May be NULL. */
+    void (*on_told)(void *ctx, uint64_t at);
     /* The turn is over. */
     void (*on_turn_end)(void *ctx, const weft_turn_end *end);
 } weft_session_host;
@@ -175,6 +179,8 @@ typedef struct weft_driver {
     int (*logout)(weft_driver_process *process, weft_driver_done *done, void *ctx);
     /* Ask it something that is neither a turn nor any of these, in the words of its protocol. */
     int (*ask)(weft_driver_process *process, const char *method, const weft_json *params, weft_driver_done *done, void *ctx);
+    /* What on_told said up to this number is durable. NULL: nobody on the other side waits for that. */
+    void (*kept)(weft_driver_session *session, uint64_t at);
     /* Stop reading from the process for a while, so that it waits instead of us growing. */
     void (*pause)(weft_driver_process *process, bool paused);
     /* Forget the session; the process lives on. A turn that it has is cancelled and not told of. Returns NULL. */
@@ -184,5 +190,7 @@ typedef struct weft_driver {
 } weft_driver;
 
 extern const weft_driver weft__driver_cli, weft__driver_acp, weft__driver_demo, weft__driver_planner;
+/* Not among those that a configuration can name: its agents come from who is connected (driver_runner.h). */
+extern const weft_driver weft__driver_runner;
 
 #endif

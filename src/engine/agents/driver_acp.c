@@ -53,6 +53,7 @@ void weft__acp_release(weft_driver_process *process) {
     weft__buf_done(&process->err_tail, alloc);
     weft__buf_done(&process->auth, alloc);
     weft__buf_done(&process->methods, alloc);
+    weft__acp_shapes_free(process);
     weft__free(alloc, process->folder);
     weft__free(alloc, process);
 }

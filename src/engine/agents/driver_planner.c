@@ -259,10 +259,10 @@ static void on_child_end(void *ctx, const weft_process_end *end) {
 }
 
 /* Its output has ended. */
-static void on_child_state(weft_peer *peer, weft_state state, int why, void *data) {
+static void on_child_state(weft_peer *peer, weft_peer_state state, int why, void *data) {
     weft_driver_process *process = data;
     (void) peer, (void) why;
-    if (state != WEFT_CLOSED || process->freed || process->over)
+    if (state != WEFT_PEER_CLOSED || process->freed || process->over)
         return;
     process->silent = true;
     if (process->gone)

@@ -64,7 +64,7 @@ bool weft__form_choice(const weft_json *field, size_t number, weft_json *ret_val
 
 static bool same_text(const weft_json *a, const weft_json *b) {
     weft_bytes x, y;
-    return weft_text(a, &x) >= 0 && weft_text(b, &y) >= 0 && x.len == y.len && memcmp(x.data, y.data, x.len) == 0;
+    return weft_bytes_of(a, &x) >= 0 && weft_bytes_of(b, &y) >= 0 && x.len == y.len && memcmp(x.data, y.data, x.len) == 0;
 }
 
 bool weft__form_requires(const weft_json *schema, const weft_json *name) {
@@ -148,7 +148,7 @@ static int check_format(const weft_json *field, weft_bytes text, char why[WEFT_F
 
 static int check_text(const weft_json *field, const weft_json *value, char why[WEFT_FORM_WHY]) {
     weft_bytes text;
-    if (weft_text(value, &text) < 0)
+    if (weft_bytes_of(value, &text) < 0)
         return refuse(why, "must be a text");
     int r = check_length(field, count_characters(text), "minLength", "maxLength", "characters", why);
     return r < 0 ? r : check_format(field, text, why);
@@ -212,7 +212,7 @@ static int refuse_field(const weft_json *name, char why[WEFT_FORM_WHY], const ch
     char sentence[WEFT_FORM_WHY];
     weft_bytes text = {"", 0};
     snprintf(sentence, sizeof sentence, "%s", what);
-    (void) weft_text(name, &text);
+    (void) weft_bytes_of(name, &text);
     return refuse(why, "%.*s %.200s", (int) weft__utf8_fit(text.data, text.len, 80), text.data, sentence);
 }
 

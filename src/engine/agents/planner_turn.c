@@ -190,12 +190,12 @@ static void tell_usage(weft_driver_session *session, const weft_json *result) {
 
 /* A result that says "failure" is one: the caller gets it as it is, and the task has failed. */
 static void decide_by_status(weft_driver_session *session, const weft_json *result) {
-    weft_json why = weft_pointer(result, "/error/message"), explanation = weft_pointer(result, "/output/explanation");
     const char *status = weft_get_str(result, "status", "");
     if (strcmp(status, "success") == 0 || strcmp(status, "partial") == 0) {
         weft__planner_decide(session, false, NULL, "%s", "");
         return;
     }
+    weft_json why = weft_pointer(result, "/error/message"), explanation = weft_pointer(result, "/output/explanation");
     const char *text = weft_str_of(&why, weft_str_of(&explanation, ""));
     weft__planner_decide(session, false, "refused", "%s: %.1000s", status, *text ? text : "it did not say why");
 }
@@ -204,7 +204,7 @@ static void take_executed(weft_driver_session *session, const weft_json *result)
     weft_json code = weft_pointer(result, "/output/code");
     weft_bytes text = {"", 0};
     char why[WEFT_SHAPE_WHY] = "memory is short";
-    if (weft__shape_check(session->process->executed, result, why) < 0 || (code.text && weft_text(&code, &text) < 0)) {
+    if (weft__shape_check(session->process->executed, result, why) < 0 || (code.text && weft_bytes_of(&code, &text) < 0)) {
         say_unreadable(session, why);
         return;
     }
@@ -304,7 +304,7 @@ static bool is_for_call(const weft_driver_session *session, const weft_json *tas
     char id[32];
     weft_bytes text = {task_id->text, task_id->len};
     int n = snprintf(id, sizeof id, "%lld", (long long) session->call->id);
-    if (weft_typeof(task_id) == WEFT_STRING && weft_text(task_id, &text) < 0)
+    if (weft_typeof(task_id) == WEFT_STRING && weft_bytes_of(task_id, &text) < 0)
         return false;
     return text.len == (size_t) n && memcmp(text.data, id, text.len) == 0;
 }
@@ -352,7 +352,7 @@ static void take_chunk(weft_driver_session *session, const weft_json *params) {
         say_unreadable(session, "stream_data came behind stream_end");
     else if (sequence.text && weft_int_of(&sequence, -1) != (int64_t) session->chunks)
         say_unreadable(session, "the sequence of its stream has a gap");
-    else if (weft_typeof(&chunk) != WEFT_STRING || weft_text(&chunk, &text) < 0 || memchr(text.data, '\0', text.len))
+    else if (weft_typeof(&chunk) != WEFT_STRING || weft_bytes_of(&chunk, &text) < 0 || memchr(text.data, '\0', text.len))
         say_unreadable(session, "a chunk of its stream is no string");
     else if (weft__buf_len(&session->said) + text.len > PLANNER_SAID)
         say_unreadable(session, "it streamed more than 16 MiB");

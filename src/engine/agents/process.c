@@ -410,7 +410,7 @@ static void assume_end(weft_process *process, int guard_signal) {
 static void end_sweep(weft_process *process) {
     weft__timer_stop(process->loop, &process->sweep);
     if (process->sweeping)
-        weft__loop_release(process->loop);
+        weft_loop_release(process->loop);
     process->sweeping = false;
 }
 
@@ -431,7 +431,7 @@ static void start_sweep(weft_process *process) {
     if (process->group > 0)
         kill(-process->group, SIGKILL);
     process->sweeping = true;
-    weft__loop_hold(process->loop);
+    weft_loop_hold(process->loop);
     sweep_due(&process->sweep);
 }
 

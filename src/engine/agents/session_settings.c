@@ -11,7 +11,7 @@
 /* A string that is not empty and could be one of C's. */
 static int check_word(const weft_json *value) {
     weft_bytes text;
-    int r = weft_text(value, &text);
+    int r = weft_bytes_of(value, &text);
     return r == -ENOMEM ? r : r < 0 || !text.len || memchr(text.data, '\0', text.len) ? -EINVAL : 0;
 }
 

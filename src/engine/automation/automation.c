@@ -26,7 +26,7 @@ void weft__automation_note(const weft_automation *automation, const char *format
 const char *weft__automation_text(const weft_json *data, const char *name, char *ret, size_t size) {
     weft_json value = weft_get(data, name);
     weft_bytes text;
-    if (weft_text(&value, &text) < 0 || text.len >= size)
+    if (weft_bytes_of(&value, &text) < 0 || text.len >= size)
         return NULL;
     memcpy(ret, text.data, text.len);
     ret[text.len] = '\0';
@@ -68,7 +68,7 @@ void weft__automation_switched(weft_automation *automation, const weft_event *ev
 static void copy_member_text(const weft_json *data, const char *name, char *ret, size_t size) {
     weft_json value = weft_get(data, name);
     weft_bytes text;
-    bool is = weft_text(&value, &text) >= 0;
+    bool is = weft_bytes_of(&value, &text) >= 0;
     snprintf(ret, size, "%.*s", is ? (int) text.len : 0, is ? text.data : "");
 }
 
@@ -177,7 +177,10 @@ static void on_fire(void *ctx, const char *job, const char *schedule) {
 }
 
 static int add_job(weft_automation *automation, const char *id, const char *schedule, const weft_cron *cron) {
-    int r = weft__scheduler_add(automation->scheduler, id, schedule, cron);
+    weft_cron when = *cron;
+    if (automation->aiwg)
+        weft__cron_as_aiwg(&when);
+    int r = weft__scheduler_add(automation->scheduler, id, schedule, &when);
     if (r == -EEXIST || r == -E2BIG)
         weft__automation_note(automation, "job %s is left out: %s", id,
                               r == -EEXIST ? "there is another of this name" : "there are too many");
@@ -219,6 +222,9 @@ static int start_scheduler(weft_automation *automation, const weft_json *jobs) {
 static void on_change(void *ctx, const weft_change *change) {
     static const char *const types[] = {"file.create", "file.modify", "file.delete"};
     weft_automation *automation = ctx;
+    if (!weft__watch_filter_wants(automation->filter, change->kind, change->path))
+        return;
+    automation->watch_events++;
     int64_t depth = weft__automation_depth(automation);
     int r = weft__engine_append(automation->engine, WEFT_STREAM_FILES, types[change->kind],
                                 WEFT_OBJ({"path", weft_str(change->path)},
@@ -237,10 +243,58 @@ static void on_burst(void *ctx, uint64_t count) {
              (unsigned long long) count);
     weft__engine_append(automation->engine, WEFT_STREAM_HUB, "notice",
                         WEFT_OBJ({"message", weft_str(message)}, {"level", weft_str("info")}), NULL, NULL);
+    weft__automation_note(automation, "watching files: %s", message);
 }
 
 static void on_watch_note(void *ctx, const char *line) {
     weft__automation_note(ctx, "watching files: %s", line);
+}
+
+/* A row without a path stands for the project, and is not named. */
+static int write_watch_list(weft_automation *automation, const weft_json *rows) {
+    weft_buf out = {0};
+    const weft_alloc *alloc = automation->alloc;
+    bool first = true;
+    int r = weft__write_raw(&out, alloc, "[", 1);
+    for (weft_iter it = weft_iterate(rows); r == 0 && weft_next(&it);) {
+        weft_json path = weft_get(&it.value, "path");
+        weft_val value = weft_copy(&path);
+        if (weft_typeof(&path) != WEFT_STRING)
+            continue;
+        if (!first)
+            r = weft__write_raw(&out, alloc, ",", 1);
+        if (r == 0)
+            r = weft__write_val(&out, alloc, &value);
+        first = false;
+    }
+    if (r == 0)
+        r = weft__write_raw(&out, alloc, "]", 1);
+    if (r == 0 && !(automation->watch_list = weft__strndup(alloc, weft__buf_head(&out), weft__buf_len(&out))))
+        r = -ENOMEM;
+    weft__buf_done(&out, alloc);
+    return r;
+}
+
+/* "/etc", "../other", "a/../../other": from anywhere or above. */
+static bool leads_out(const char *path) {
+    int depth = 0;
+    if (*path == '/')
+        return true;
+    for (; *path && depth >= 0; path += strspn(path, "/")) {
+        size_t len = strcspn(path, "/");
+        if (len == 2 && strncmp(path, "..", 2) == 0)
+            depth--;
+        else if (len > 1 || *path != '.')
+            depth++;
+        path += len;
+    }
+    return depth < 0;
+}
+
+static void note_outside(const weft_automation *automation, const char *const *paths) {
+    for (; paths && *paths; paths++)
+        if (leads_out(*paths))
+            weft__automation_note(automation, "%.200s is not watched: only files of this folder are", *paths);
 }
 
 /* What cannot be watched is said, and everything else works. */
@@ -250,11 +304,19 @@ static int start_watcher(weft_automation *automation, const weft_automation_opts
                                .folder = weft__engine_folder(automation->engine),
                                .paths = opts->watch_paths,
                                .ignore = opts->ignore,
+                               .settle_ms = opts->settle_ms,
+                               .all_files = opts->all_files,
                                .on_change = on_change,
                                .on_burst = on_burst,
                                .on_note = on_watch_note,
                                .ctx = automation};
-    int r = opts->watch ? weft__watcher_new(&watch, &automation->watcher) : 0;
+    int r = opts->watches ? weft__watch_filter_new(opts->watches, automation->alloc, &automation->filter) : 0;
+    if (r >= 0 && opts->watches)
+        r = write_watch_list(automation, opts->watches);
+    if (r >= 0 && opts->watch)
+        note_outside(automation, opts->watch_paths);
+    if (r >= 0 && opts->watch)
+        r = weft__watcher_new(&watch, &automation->watcher);
     if (r < 0) {
         automation->watch_failed = r;
         weft__automation_note(automation, "files cannot be watched: %s", weft_strerror(r));
@@ -294,6 +356,7 @@ int weft__automation_new(weft_engine *engine, const weft_automation_opts *opts, 
     automation->on_note = opts->on_note;
     automation->ctx = opts->ctx;
     automation->enabled = automation->configured = opts->enabled;
+    automation->aiwg = opts->aiwg;
     automation->listener.on_event = weft__automation_hear;
     weft__list_init(&automation->listener.link);
     weft__list_init(&automation->firings);
@@ -318,7 +381,9 @@ weft_automation *weft__automation_free(weft_automation *automation) {
         weft__rule_free(automation->rules[i].rule);
     weft__free(automation->alloc, automation->rules);
     weft__free(automation->alloc, automation->last_fires);
+    weft__free(automation->alloc, automation->watch_list);
     weft_doc_free(automation->jobs);
+    weft__watch_filter_free(automation->filter);
     return weft__free(automation->alloc, automation);
 }
 
@@ -334,8 +399,8 @@ static weft_val configured_if_switched(int64_t switched_ms, bool configured) {
 static weft_val show_rule(const known_rule *known, weft_member *members) {
     const weft_rule *rule = known->rule;
     weft_member shown[RULE_MEMBERS] = {{"id", weft_str(rule->id)},
-                                       {"trigger", weft_copy(&rule->trigger)},
-                                       {"action", weft_copy(&rule->action)},
+                                       {"trigger", weft_copy(&rule->shown)},
+                                       {"action", weft_copy(rule->hidden ? weft_doc_root(rule->hidden) : &rule->action)},
                                        {"enabled", weft_bool(known->enabled)},
                                        {"cooldownMs", weft_int(rule->cooldown_ms)},
                                        {"requiresApproval", weft_bool(rule->approval)},
@@ -345,10 +410,23 @@ static weft_val show_rule(const known_rule *known, weft_member *members) {
     return weft_obj(members, RULE_MEMBERS);
 }
 
-static weft_val show_execution(const execution *is, char iso[WEFT_STAMP], weft_member *members) {
+/* A firing in AIWG's words, which say what was done. What it has no word for is called as here. */
+static const char *aiwg_status(const weft_automation *automation, const execution *is) {
+    static const char *const done[WEFT_RULE_KINDS] = {"submitted", "notified", "webhook_sent"};
+    const known_rule *known = weft__automation_rule(automation, is->rule);
+    if (strcmp(is->status, "failed") == 0)
+        return "error";
+    if (strcmp(is->status, "triggered") != 0 && strcmp(is->status, "approved") != 0)
+        return is->status;
+    return known && !*known->rule->error ? done[known->rule->kind] : *is->task ? done[WEFT_RULE_AGENT] : is->status;
+}
+
+static weft_val show_execution(const weft_automation *automation, const execution *is, char iso[WEFT_STAMP],
+                               weft_member *members) {
+    const char *status = automation->aiwg ? aiwg_status(automation, is) : is->status;
     weft_member shown[EXECUTION_MEMBERS] = {{"ruleId", weft_str(is->rule)},
                                             {"eventType", weft_str(is->type)},
-                                            {"status", weft_str(is->status)},
+                                            {"status", weft_str(status)},
                                             {"timestamp", weft_str(weft__stamp(is->time_ms, iso))},
                                             {"taskId", *is->task ? weft_str(is->task) : weft_none()},
                                             {"error", *is->error ? weft_str(is->error) : weft_none()}};
@@ -369,7 +447,7 @@ int weft__automation_status(weft_automation *automation, char **ret, size_t *ret
     for (size_t i = 0; i < count; i++)
         rules[i] = show_rule(&automation->rules[i], rule_members + i * RULE_MEMBERS);
     for (size_t i = 0; i < automation->recent_count; i++)
-        recent[i] = show_execution(&automation->recent[i], iso[i], members[i]);
+        recent[i] = show_execution(automation, &automation->recent[i], iso[i], members[i]);
     int r = weft_to_text(WEFT_OBJ({"enabled", weft_bool(automation->enabled)}, {"ruleCount", weft_uint(count)},
                                   {"configured", configured_if_switched(automation->switched_ms, automation->configured)},
                                   {"rules", weft_arr(rules, count)},
@@ -399,7 +477,8 @@ weft_automation_health weft__automation_health(const weft_automation *automation
         .watch_failed = automation->watch_failed ? automation->watch_failed : watch.failed,
         .polling = watch.polling,
         .watch_paths = watch.folders,
-        .watch_events = watch.told,
+        .watch_list = automation->watch_list,
+        .watch_events = automation->watch_events,
         .scheduling = jobs > 0,
         .schedule_failed = automation->schedule_failed,
         .jobs = jobs,

@@ -2,7 +2,8 @@
  * a task for an agent, a notice for people, or a POST to a URL. Every firing is an event of its own.
  *
  * A rule that is wrong is reported and kept as not valid, never dropped in silence. Loops end: events carry the depth of
- * their causes and rules do nothing beyond depth 3; a rule rests for its cooldown, 5 s unless it says otherwise. */
+ * their causes and rules do nothing beyond depth 3; a rule rests for its cooldown, 5 s unless it says otherwise. What a rule
+ * leaves out for one of these reasons is recorded and noted. */
 #ifndef WEFT_AUTOMATION_H
 #define WEFT_AUTOMATION_H
 
@@ -18,6 +19,12 @@ typedef struct weft_automation_opts {
     const char *const *watch_paths; /* relative; NULL: all of it */
     const char *const *ignore;      /* names or patterns besides .git, .weft, .aiwg (unless watch_paths name them) and what
                                        .gitignore says; NULL: none */
+    const weft_json *watches;       /* array of {"path","events"?,"extensions"?,"ignore"?}: other changes are no events;
+                                       copied; NULL: all are */
+    int64_t settle_ms;              /* changes of one path within it are one; 0: WEFT_WATCHER_SETTLE_MS */
+    bool all_files;                 /* also what .gitignore says */
+    bool aiwg;                      /* AIWG's manners: jobs in UTC, its names of sources and statuses, and a person's edits
+                                       beside a running task start tasks too, up to a higher depth */
     /* Something a person should read: a rule that is wrong, watches that ran out. One line. May be NULL. */
     void (*on_note)(void *ctx, const char *line);
     void *ctx;
@@ -41,6 +48,7 @@ typedef struct weft_automation_health {
     int watch_failed; /* a negative errno: it was wanted and does not */
     bool polling;     /* watches ran out */
     uint64_t watch_paths, watch_events;
+    const char *watch_list; /* JSON: the paths of opts.watches, as they were given; NULL: there are none. Borrowed */
     bool scheduling;
     int schedule_failed;
     uint64_t jobs;

@@ -4,6 +4,9 @@
 
 #include "automation_private.h"
 #include "stamp.h"
+#include "utf8.h"
+
+#define SUMMARY 200 /* characters */
 
 /* ---- the depth of causes ---- */
 
@@ -60,15 +63,15 @@ static const char *source_of(const weft_event *event) {
         return "watcher";
     if (strcmp(event->stream, WEFT_STREAM_CRON) == 0)
         return "scheduler";
-    bool task = strcmp(event->stream, WEFT_STREAM_HUB) == 0 && strncmp(event->type, "task.", 5) == 0;
-    return task && strcmp(event->type, "task.process") != 0 ? "queue" : NULL;
+    return strcmp(event->stream, WEFT_STREAM_HUB) == 0 ? weft__rule_type_source(event->type) : NULL;
 }
 
 typedef struct seen {
     const weft_event *event;
     const weft_json *data;
     const char *source;
-    const weft_task *task; /* NULL: it is about none */
+    const weft_task *task;         /* NULL: it is about none */
+    const weft_question *question; /* NULL: it is no question's */
     int64_t depth;
 } seen;
 
@@ -96,6 +99,31 @@ static int write_task(const seen *what, const weft_alloc *alloc, char **ret, siz
     return weft_to_text(weft_obj(members, n), alloc, ret, ret_len);
 }
 
+/* As much of a title as a phone shows, and as every service takes. */
+static weft_val first_line(const char *title) {
+    size_t line = strcspn(title, "\r\n"), most = weft__utf8_first(title, SUMMARY);
+    return weft_strn(title, line < most ? line : most);
+}
+
+/* What is asked, and of whose work. Not what exactly a tool would do, nor what was filled in: a webhook goes to strangers.
+ */
+static int write_question(const seen *what, const weft_alloc *alloc, char **ret, size_t *ret_len) {
+    const weft_question *q = what->question;
+    const weft_task *task = what->task;
+    char expires[WEFT_STAMP];
+    weft_json reason = weft_get(what->data, "reason");
+    return weft_to_text(WEFT_OBJ({"questionId", weft_str(q->id)}, {"kind", weft_str(q->kind)}, {"title", weft_str(q->title)},
+                                 {"summary", first_line(q->title)}, {"state", weft_str(weft__question_states[q->state])},
+                                 {"options", weft_raw(q->options, strlen(q->options))}, {"taskId", weft_str(q->task)},
+                                 {"sessionId", weft_str(q->session)}, {"ruleId", weft_str(q->rule)},
+                                 {"prompt", task ? weft_str(task->prompt) : weft_null()},
+                                 {"agent", task ? weft_str(task->agent) : weft_null()},
+                                 {"expiresAt", q->expires_ms ? weft_str(weft__stamp(q->expires_ms, expires)) : weft_null()},
+                                 {"option", weft_str(q->option)}, {"by", weft_str(q->by)},
+                                 {"reason", reason.text ? weft_copy(&reason) : weft_null()}),
+                        alloc, ret, ret_len);
+}
+
 /* Files and jobs: what is in the event, and the same in AIWG's words (event_type; job_id), which its rules use. */
 static int write_plain(const seen *what, const weft_alloc *alloc, char **ret, size_t *ret_len) {
     static const char *const copied[] = {"path", "size", "depth", "job", "schedule", "action"};
@@ -118,9 +146,10 @@ static int make_doc(weft_automation *automation, const seen *what, weft_doc **re
     char iso[WEFT_STAMP], *payload = NULL, *text = NULL;
     size_t payload_len = 0, len;
     const weft_alloc *alloc = automation->alloc;
-    int r = (what->task ? write_task : write_plain)(what, alloc, &payload, &payload_len);
+    int r = (what->question ? write_question : what->task ? write_task : write_plain)(what, alloc, &payload, &payload_len);
     if (r == 0)
-        r = weft_to_text(WEFT_OBJ({"type", weft_str(what->event->type)}, {"source", weft_str(what->source)},
+        r = weft_to_text(WEFT_OBJ({"type", weft_str(what->event->type)},
+                                  {"source", weft_str(weft__rule_source(what->source, automation->aiwg))},
                                   {"timestamp", weft_str(weft__stamp(what->event->time_ms, iso))},
                                   {"payload", weft_raw(payload, payload_len)}, {"depth", weft_int(what->depth)}),
                          alloc, &text, &len);
@@ -170,19 +199,35 @@ static bool is_question_over(const char *type) {
            strcmp(type, "question.withdrawn") == 0;
 }
 
+static const weft_question *find_asked(const weft_automation *automation, const weft_event *event, const weft_json *data) {
+    char room[32];
+    const char *id =
+        strncmp(event->type, "question.", 9) == 0 ? weft__automation_text(data, "questionId", room, sizeof room) : NULL;
+    return id ? weft__question_find(automation->engine, id) : NULL;
+}
+
+/* An agent's is as deep as its task, a rule's as what the rule was asked about. */
+static int64_t depth_of_question(const weft_automation *automation, const seen *what) {
+    const weft_question *question = what->question;
+    int64_t depth = what->task ? what->task->depth : 0;
+    weft_doc *doc;
+    if (question->rule && weft_doc_parse(question->detail, strlen(question->detail), automation->alloc, &doc) >= 0) {
+        depth = weft_get_int(weft_doc_root(doc), "depth", 0);
+        weft_doc_free(doc);
+    }
+    return depth;
+}
+
 static void take_hub_event(weft_automation *automation, const weft_event *event, const weft_json *data, const char *source) {
     seen what = {.event = event, .data = data, .source = source};
     char room[32];
+    const weft_question *question = find_asked(automation, event, data);
     if (strcmp(event->type, "rule.fired") == 0)
         weft__automation_executed(automation, event->time_ms, data);
     else if (strcmp(event->type, "automation.switched") == 0)
         weft__automation_switched(automation, event, data);
-    else if (is_question_over(event->type)) {
-        const char *id = weft__automation_text(data, "questionId", room, sizeof room);
-        const weft_question *question = id ? weft__question_find(automation->engine, id) : NULL;
-        if (question)
-            weft__automation_answered(automation, question);
-    }
+    else if (question && is_question_over(event->type))
+        weft__automation_answered(automation, question);
     /* Without rules nobody asks how deep a task is. Where there are rules later, those that run are found then. */
     if (!source || !automation->rule_count)
         return;
@@ -191,6 +236,12 @@ static void take_hub_event(weft_automation *automation, const weft_event *event,
         what.task = id ? weft__task_find(automation->engine, id) : NULL;
         what.depth = what.task ? what.task->depth : 0;
         follow_task(automation, event->type, what.task);
+    } else if (strcmp(source, "question") == 0) {
+        what.question = question;
+        what.task = question && question->task ? weft__task_find(automation->engine, question->task) : NULL;
+        what.depth = question ? depth_of_question(automation, &what) : 0;
+        if (!question)
+            return;
     } else
         what.depth = weft_get_int(data, "depth", 0);
     consider_rules(automation, &what);

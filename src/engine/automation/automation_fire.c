@@ -8,6 +8,7 @@
 
 #include "automation_private.h"
 #include "field.h"
+#include "secret.h"
 #include "sum.h"
 #include "utf8.h"
 
@@ -149,17 +150,14 @@ static void on_webhook(void *ctx, int r, const char *why) {
     conclude_firing(ctx, r, NULL, why);
 }
 
-static int send_webhook(firing *f, const weft_json *action) {
-    weft_json body = weft_get(action, "body");
-    const char *url;
-    if (member_text(action, "url", &url) < 0)
-        return -ENOMEM;
+static int send_webhook(firing *f, const weft_json *action, char *why) {
     f->webhook = true;
-    return weft__webhook_send(f->automation->webhooks, url ? url : "", (weft_bytes){body.text, body.len}, on_webhook, f);
+    return weft__automation_send(f->automation, action, on_webhook, f, why);
 }
 
 static void carry_out_action(firing *f, const weft_json *action, int64_t depth) {
     const char *type;
+    char why[WEFT_SECRET_WHY] = "";
     int r = member_text(action, "type", &type);
     if (r < 0 || !type)
         r = r < 0 ? r : -EINVAL;
@@ -168,11 +166,11 @@ static void carry_out_action(firing *f, const weft_json *action, int64_t depth) 
     else if (strcmp(type, weft__rule_kinds[WEFT_RULE_NOTIFY]) == 0)
         r = show_notice(f, action);
     else if (strcmp(type, weft__rule_kinds[WEFT_RULE_WEBHOOK]) == 0)
-        r = send_webhook(f, action);
+        r = send_webhook(f, action, why);
     else
         r = -EINVAL;
     if (r < 0)
-        conclude_firing(f, r, NULL, NULL);
+        conclude_firing(f, r, NULL, why);
 }
 
 /* ---- asking ---- */
@@ -190,11 +188,11 @@ static void on_asked(void *ctx, int r, const weft_question *question) {
 }
 
 static int write_title(const weft_rule *rule, const weft_json *action, char *ret, size_t size) {
-    static const char *const does[] = {"start a task", "show a notice", "POST to"};
+    static const char *const does[] = {"start a task", "show a notice", "call"};
     static const char *const names[] = {"prompt", "message", "url"};
     weft_json value = weft_get(action, names[rule->kind]);
     weft_bytes what = {"", 0};
-    if (weft_text(&value, &what) == -ENOMEM)
+    if (weft_bytes_of(&value, &what) == -ENOMEM)
         return -ENOMEM;
     int shown = (int) weft__utf8_fit(what.data, what.len, MAX_TITLED);
     snprintf(ret, size, "rule %s: %s: %.*s", rule->id, does[rule->kind], shown, what.data);
@@ -302,16 +300,47 @@ static void render_and_act(weft_automation *automation, known_rule *known, const
     weft_text_free(text, automation->alloc);
 }
 
+/* ---- not firing: never in silence ---- */
+
+/* A loop of rules ends here. AIWG's daemon has none of this, so there each one is told; elsewhere once in some seconds. */
+static void skip_deep(weft_automation *automation, known_rule *known, const weft_rule_event *event, int64_t depth) {
+    int64_t now = weft_loop_now(automation->loop);
+    if (automation->aiwg || now >= known->quiet_until) {
+        weft__automation_record(automation, known->rule->id, event->type, "skipped", NULL, NULL, "depth");
+        weft__automation_note(automation, "rule %s: skipped for %s, which follows from %lld tasks of rules", known->rule->id,
+                              event->type, (long long) depth);
+    }
+    known->quiet_until = now + AUTOMATION_SAID_MS;
+}
+
+/* The first is recorded, the others are counted until it fires again: a folder full of files would fill the journal. */
+static void skip_resting(weft_automation *automation, known_rule *known, const weft_rule_event *event) {
+    const weft_rule *rule = known->rule;
+    if (known->rested++ > 0)
+        return;
+    weft__automation_record(automation, rule->id, event->type, "skipped", NULL, NULL, "cooldownMs");
+    weft__automation_note(automation, "rule %s: skipped for %s, it rests for %lld ms after each firing", rule->id,
+                          event->type, (long long) rule->cooldown_ms);
+}
+
+static void say_rested(weft_automation *automation, known_rule *known) {
+    if (known->rested > 1)
+        weft__automation_note(automation, "rule %s: %llu events were skipped while it rested", known->rule->id,
+                              (unsigned long long) known->rested);
+    known->rested = 0;
+}
+
 void weft__automation_fire(weft_automation *automation, known_rule *known, const weft_rule_event *event, int64_t depth) {
     int64_t now = weft_loop_now(automation->loop);
-    if (depth >= AUTOMATION_DEPTH) {
-        if (now >= known->quiet_until)
-            weft__automation_record(automation, known->rule->id, event->type, "skipped", NULL, NULL, "depth");
-        known->quiet_until = now + AUTOMATION_SAID_MS;
+    if (depth >= (automation->aiwg ? AUTOMATION_AIWG_DEPTH : AUTOMATION_DEPTH)) {
+        skip_deep(automation, known, event, depth);
         return;
     }
-    if (now < known->rests_until)
+    if (now < known->rests_until) {
+        skip_resting(automation, known, event);
         return;
+    }
+    say_rested(automation, known);
     known->rests_until = weft__add_ms(now, known->rule->cooldown_ms);
     render_and_act(automation, known, event, depth);
 }

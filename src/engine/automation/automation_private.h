@@ -1,18 +1,23 @@
 /* The inside of the automation, for its own files.
  *
  *   automation.c         life, the parts, status, switches       automation_event.c   which event means which rule
- *   automation_fire.c    doing what a rule says, approvals       automation_past.c    what was before */
+ *   automation_fire.c    doing what a rule says, approvals       automation_past.c    what was before
+ *   automation_send.c    sending a webhook, with its secrets */
 #ifndef WEFT_AUTOMATION_PRIVATE_H
 #define WEFT_AUTOMATION_PRIVATE_H
 
 #include "automation.h"
 #include "rule.h"
 #include "scheduler.h"
+#include "watch_filter.h"
 #include "watcher.h"
 #include "webhook.h"
 
-#define AUTOMATION_RULES 1000     /* what is beyond is said and left out */
-#define AUTOMATION_DEPTH 3        /* of causes: beyond, rules do nothing */
+#define AUTOMATION_RULES 1000 /* what is beyond is said and left out */
+#define AUTOMATION_DEPTH 3    /* of causes: beyond, rules do nothing */
+#define AUTOMATION_AIWG_DEPTH                                                                                               \
+    25                            /* the same with AIWG's manners, which have no limit: who edits beside a task is no loop  \
+                                   */
 #define AUTOMATION_RECENT 10      /* firings shown */
 #define AUTOMATION_DEEP 256       /* tasks of ours, running or just ended, that file events are attributed to */
 #define AUTOMATION_APPROVALS 10   /* open questions of one rule */
@@ -24,6 +29,7 @@ typedef struct known_rule {
     bool enabled;
     int64_t rests_until; /* monotonic */
     int64_t quiet_until; /* likewise: that it does nothing has been said */
+    uint64_t rested;     /* events that came while it rested, since it fired */
     size_t asking;       /* questions that are not stored yet */
     int64_t switched_ms; /* wall clock; 0: never */
 } known_rule;
@@ -47,6 +53,7 @@ struct weft_automation {
     void (*on_note)(void *ctx, const char *line);
     void *ctx;
     bool enabled, configured; /* now, and by the configuration */
+    bool aiwg;
     int64_t switched_ms;
     known_rule *rules;
     size_t rule_count;
@@ -59,8 +66,10 @@ struct weft_automation {
     weft_scheduler *scheduler;
     int schedule_failed;
     weft_watcher *watcher;
+    weft_watch_filter *filter; /* NULL: every change is an event */
+    uint64_t watch_events;     /* those that were */
     int watch_failed;
-    char *last_fires;
+    char *last_fires, *watch_list;
 
     weft_link firings; /* under way */
     execution recent[AUTOMATION_RECENT];
@@ -99,6 +108,13 @@ void weft__automation_record(weft_automation *automation, const char *rule, cons
 void weft__automation_answered(weft_automation *automation, const weft_question *question);
 /* Nobody waits any more. */
 void weft__automation_orphan(weft_automation *automation);
+
+/* ---- automation_send.c ---- */
+
+/* Send what a webhook has rendered; its secrets are put in here. As weft__webhook_send(); -ENOKEY with a sentence in why
+ * (WEFT_SECRET_WHY bytes) when one is not there. */
+int weft__automation_send(weft_automation *automation, const weft_json *action, weft_webhook_done *done, void *ctx,
+                          char *why);
 
 /* ---- automation_past.c ---- */
 

@@ -31,6 +31,7 @@ struct weft_condition {
     const operator_row *op;
     weft_bytes path;
     weft_json value;
+    bool aiwg; /* see weft__condition_as_aiwg() */
     pcre2_general_context *memory;
     pcre2_match_context *limits;
     pcre2_code *code;
@@ -51,9 +52,9 @@ static int compare_bytes(weft_bytes a, weft_bytes b) {
 
 static int compare_texts(const weft_json *a, const weft_json *b, int *ret) {
     weft_bytes x, y;
-    int r = weft_text(a, &x);
+    int r = weft_bytes_of(a, &x);
     if (r == 0)
-        r = weft_text(b, &y);
+        r = weft_bytes_of(b, &y);
     if (r == 0)
         *ret = compare_bytes(x, y);
     return r;
@@ -118,11 +119,11 @@ static int order_to_value(const weft_condition *condition, const weft_json *fiel
 /* ---- the operators ---- */
 
 static int holds_eq(const weft_condition *c, const weft_json *field) {
-    return is_same_value(field, &c->value, c->alloc);
+    return c->aiwg && !field->text ? 0 : is_same_value(field, &c->value, c->alloc);
 }
 
 static int holds_neq(const weft_condition *c, const weft_json *field) {
-    int r = is_same_value(field, &c->value, c->alloc);
+    int r = holds_eq(c, field);
     return r < 0 ? r : !r;
 }
 
@@ -136,7 +137,7 @@ static int holds_contains(const weft_condition *c, const weft_json *field) {
     }
     if (weft_typeof(field) != WEFT_STRING || weft_typeof(&c->value) != WEFT_STRING)
         return 0;
-    if (weft_text(field, &text) < 0 || weft_text(&c->value, &part) < 0)
+    if (weft_bytes_of(field, &text) < 0 || weft_bytes_of(&c->value, &part) < 0)
         return -ENOMEM;
     return !part.len || memmem(text.data, text.len, part.data, part.len) != NULL;
 }
@@ -178,7 +179,7 @@ static int holds_matches(const weft_condition *c, const weft_json *field) {
     weft_bytes text = {field->text, field->len};
     if (!is_present(field))
         return 0;
-    if (weft_typeof(field) == WEFT_STRING && weft_text(field, &text) < 0)
+    if (weft_typeof(field) == WEFT_STRING && weft_bytes_of(field, &text) < 0)
         return -ENOMEM;
     pcre2_match_data *found = pcre2_match_data_create(1, c->memory);
     if (!found)
@@ -281,7 +282,7 @@ static int prepare_condition(weft_condition *condition, const weft_json *value, 
     weft_bytes pattern;
     if (weft_typeof(&condition->value) != WEFT_STRING)
         return refuse_condition(why, "the value of the condition on %.100s must be a text", field);
-    int r = weft_text(&condition->value, &pattern);
+    int r = weft_bytes_of(&condition->value, &pattern);
     if (r == 0)
         r = set_limits(condition);
     return r < 0 ? r : compile_pattern(condition, pattern, why);
@@ -309,8 +310,12 @@ weft_condition *weft__condition_free(weft_condition *condition) {
     return weft__free(condition->alloc, condition);
 }
 
+void weft__condition_as_aiwg(weft_condition *condition) {
+    condition->aiwg = true;
+}
+
 int weft__condition_holds(const weft_condition *condition, const weft_json *event) {
-    weft_json field = weft__field(event, condition->path);
+    weft_json field = (condition->aiwg ? weft__field_exact : weft__field)(event, condition->path);
     return condition->op->holds(condition, &field);
 }
 
@@ -337,6 +342,12 @@ weft_bytes weft__condition_field(const weft_condition *condition) {
         return path;
     weft_bytes inner = {path.data + skip, path.len - skip};
     return is_of_event(inner) ? path : inner;
+}
+
+bool weft__condition_is_bare(const weft_condition *condition) {
+    static const char prefix[] = "payload.";
+    size_t len = sizeof prefix - 1;
+    return condition->aiwg && (condition->path.len < len || memcmp(condition->path.data, prefix, len) != 0);
 }
 
 const char *weft__condition_operator(const weft_condition *condition) {

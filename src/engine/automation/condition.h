@@ -12,12 +12,16 @@ typedef struct weft_condition weft_condition;
 /* value is borrowed and must live as long. -EINVAL with a sentence in why (WEFT_RULE_WHY bytes), -ENOMEM. */
 int weft__condition_new(const weft_json *value, const weft_alloc *alloc, weft_condition **ret, char *why);
 weft_condition *weft__condition_free(weft_condition *condition);
+/* From now on as AIWG does it: a field has its whole name, "payload.path", and one that is not there is not null. */
+void weft__condition_as_aiwg(weft_condition *condition);
 /* 1 it holds, 0 it does not, -EOVERFLOW the expression was given up, -ENOMEM. */
 int weft__condition_holds(const weft_condition *condition, const weft_json *event);
 /* The same for a field's value; absent: the event has no such field. */
 int weft__condition_says(const weft_condition *condition, const weft_json *field);
 /* What it is about: a dotted name, without "payload." before it unless that makes a difference. Borrowed. */
 weft_bytes weft__condition_field(const weft_condition *condition);
+/* Its field can only be one that every event has, such as "type", or none at all. */
+bool weft__condition_is_bare(const weft_condition *condition);
 /* "eq", and what the field is compared with; absent: nothing. Borrowed. */
 const char *weft__condition_operator(const weft_condition *condition);
 const weft_json *weft__condition_value(const weft_condition *condition);

@@ -136,6 +136,7 @@ int weft__cron_parse(const char *text, weft_cron *ret, const char **ret_why) {
         .weekdays = (uint8_t) ((bits[WEEKDAY] | bits[WEEKDAY] >> 7) & 0x7f),
         .every_hour = star[HOURS],
         .every_day = star[MONTH_DAY],
+        .every_month = star[MONTH],
         .every_weekday = star[WEEKDAY],
     };
     *ret_why = "there is no such day in these months";
@@ -145,13 +146,29 @@ int weft__cron_parse(const char *text, weft_cron *ret, const char **ret_why) {
     return 0;
 }
 
+/* "*" with a step begins at 1 where days and months are counted; the same steps from 0 on, without the 0. */
+static uint32_t multiples_of_step(uint32_t bits, int last) {
+    uint32_t first = bits & -bits, rest = bits & ~first, all = (uint32_t) ((UINT64_C(2) << last) - 2);
+    if (first != 2 || !rest)
+        return bits;
+    return bits << (__builtin_ctz(rest) - 2) & all;
+}
+
+void weft__cron_as_aiwg(weft_cron *cron) {
+    cron->utc = cron->both_days = true;
+    if (cron->every_day)
+        cron->days = multiples_of_step(cron->days, 31);
+    if (cron->every_month)
+        cron->months = (uint16_t) multiples_of_step(cron->months, 12);
+}
+
 /* ---- the next time ---- */
 
 /* Local time as if it were UTC: the wall's seconds. Days and minutes of it are arithmetic. */
-static int64_t wall_of(int64_t at) {
+static int64_t wall_of(const weft_cron *cron, int64_t at) {
     time_t when = (time_t) at;
     struct tm local;
-    if (!localtime_r(&when, &local))
+    if (cron->utc || !localtime_r(&when, &local))
         return at;
     return at + local.tm_gmtoff;
 }
@@ -167,7 +184,7 @@ static bool day_matches(const weft_cron *cron, int64_t wall_day) {
         return false;
     bool day = cron->days & UINT32_C(1) << date.tm_mday, weekday = cron->weekdays & 1 << date.tm_wday;
     /* The rule of every cron: both restricted means either. A star with a step is a restriction that still says "and". */
-    return cron->every_day || cron->every_weekday ? day && weekday : day || weekday;
+    return cron->both_days || cron->every_day || cron->every_weekday ? day && weekday : day || weekday;
 }
 
 static bool wall_matches(const weft_cron *cron, int64_t wall) {
@@ -177,14 +194,14 @@ static bool wall_matches(const weft_cron *cron, int64_t wall) {
 }
 
 /* Has the wall shown this minute before, because it was set back since? */
-static bool is_repeat(int64_t at, int64_t wall) {
-    int64_t offset_before = wall_of(at - MAX_SHIFT) - (at - MAX_SHIFT), shift = offset_before - (wall - at);
-    return shift > 0 && wall_of(at - shift) == wall;
+static bool is_repeat(const weft_cron *cron, int64_t at, int64_t wall) {
+    int64_t offset_before = wall_of(cron, at - MAX_SHIFT) - (at - MAX_SHIFT), shift = offset_before - (wall - at);
+    return shift > 0 && wall_of(cron, at - shift) == wall;
 }
 
 /* The wall was set forward by the minute before this one: did it jump over a minute that matches? */
 static bool jumped_over(const weft_cron *cron, int64_t at, int64_t wall) {
-    int64_t from = wall_of(at - 60) + 60;
+    int64_t from = wall_of(cron, at - 60) + 60;
     if (from >= wall || cron->every_hour)
         return false;
     for (; from < wall; from += 60)
@@ -196,7 +213,7 @@ static bool jumped_over(const weft_cron *cron, int64_t at, int64_t wall) {
 static bool fires_at(const weft_cron *cron, int64_t at, int64_t wall) {
     if (jumped_over(cron, at, wall))
         return true;
-    return wall_matches(cron, wall) && (cron->every_hour || !is_repeat(at, wall));
+    return wall_matches(cron, wall) && (cron->every_hour || !is_repeat(cron, at, wall));
 }
 
 /* Nothing can fire before this: the next minute, the next hour when this one does not match, the next day that does; none of
@@ -214,7 +231,7 @@ static int64_t skip_to_candidate(const weft_cron *cron, int64_t at, int64_t wall
         to = (floor_div(wall, HOUR) + 1) * HOUR;
     /* Stop a day short where the clock changes on the way, then hours, then minutes. */
     for (int64_t step = to - wall; step > 60; step = step > 2 * DAY ? step - DAY : step > 2 * HOUR ? step - HOUR : 60)
-        if (wall_of(at + step) - (at + step) == wall - at)
+        if (wall_of(cron, at + step) - (at + step) == wall - at)
             return at + step;
     return at + 60;
 }
@@ -222,7 +239,7 @@ static int64_t skip_to_candidate(const weft_cron *cron, int64_t at, int64_t wall
 int weft__cron_next(const weft_cron *cron, int64_t after, int64_t *ret) {
     int64_t at = floor_div(after, 60) * 60 + 60, end = at + (int64_t) MAX_DAYS * DAY;
     while (at < end) {
-        int64_t wall = wall_of(at);
+        int64_t wall = wall_of(cron, at);
         if (fires_at(cron, at, wall)) {
             *ret = at;
             return 0;

@@ -14,14 +14,19 @@
 typedef struct weft_cron {
     uint64_t minutes; /* bit n: at n */
     uint32_t hours;
-    uint32_t days;                             /* 1 to 31 */
-    uint16_t months;                           /* 1 to 12 */
-    uint8_t weekdays;                          /* 0 to 6, Sunday is 0 */
-    bool every_hour, every_day, every_weekday; /* the field begins with a star */
+    uint32_t days;                                          /* 1 to 31 */
+    uint16_t months;                                        /* 1 to 12 */
+    uint8_t weekdays;                                       /* 0 to 6, Sunday is 0 */
+    bool every_hour, every_day, every_month, every_weekday; /* the field begins with a star */
+    bool utc;                                               /* not local time */
+    bool both_days;                                         /* a day that is restricted in both ways must match in both */
 } weft_cron;
 
 /* -EINVAL with a sentence in *ret_why (static), also for one that never fires (the 30th of February). */
 int weft__cron_parse(const char *text, weft_cron *ret, const char **ret_why);
+/* Read it as AIWG does: in UTC, both days must match, and a star with a step means the multiples of the step, so that every
+ * second day is the 2nd, the 4th, ... */
+void weft__cron_as_aiwg(weft_cron *cron);
 /* The first time after this one (seconds since 1970); -ERANGE when there is none in the next decades. */
 int weft__cron_next(const weft_cron *cron, int64_t after, int64_t *ret);
 

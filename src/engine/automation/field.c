@@ -51,10 +51,14 @@ weft_json weft__field(const weft_json *event, weft_bytes path) {
     return payload.text ? walk_path(&payload, path) : payload;
 }
 
+weft_json weft__field_exact(const weft_json *event, weft_bytes path) {
+    return path.len ? walk_path(event, path) : (weft_json){0};
+}
+
 int weft__field_text(const weft_json *value, const char **ret) {
     weft_bytes bytes;
     *ret = weft_str_of(value, NULL);
     if (*ret || weft_typeof(value) != WEFT_STRING)
         return 0;
-    return weft_text(value, &bytes) == 0 && memchr(bytes.data, '\0', bytes.len) ? 0 : -ENOMEM;
+    return weft_bytes_of(value, &bytes) == 0 && memchr(bytes.data, '\0', bytes.len) ? 0 : -ENOMEM;
 }

@@ -17,6 +17,8 @@
 #define WEFT_RULE_COOLDOWN_MS 5000        /* unless it says otherwise */
 #define WEFT_RULE_MAX_TEXT (64 * 1024)    /* bytes of a notice, or of a webhook's message */
 #define WEFT_RULE_MAX_URL (8 * 1024)      /* bytes of a URL with its holes filled */
+#define WEFT_RULE_MAX_HEADERS 32          /* of a webhook */
+#define WEFT_RULE_MAX_HEADER 2048         /* bytes of the value of one with its holes filled: more is cut */
 #define WEFT_RULE_MAX_PROMPT (256 * 1024) /* bytes of a prompt with its holes filled */
 
 typedef enum weft_rule_kind { WEFT_RULE_AGENT, WEFT_RULE_NOTIFY, WEFT_RULE_WEBHOOK, WEFT_RULE_KINDS } weft_rule_kind;
@@ -27,6 +29,9 @@ typedef struct weft_rule {
     weft_doc *doc;             /* everything below points into it */
     const char *id;            /* "" when it has none */
     weft_json trigger, action; /* as configured */
+    weft_json shown;           /* the trigger as people wrote it, where trigger is a translation of it */
+    weft_doc *hidden;          /* the action without what its headers are set to; NULL: it has none */
+    bool aiwg;                 /* its texts are filled in as AIWG does */
 
     const char *type;     /* NULL: any; may end with "*" */
     const char *source;   /* NULL: any */
@@ -39,6 +44,10 @@ typedef struct weft_rule {
     weft_rule_kind kind;
     const char *text;    /* prompt, message or url, with holes */
     const char *message; /* webhook: goes with it; NULL: none */
+    const char *method;  /* webhook; NULL: POST */
+    weft_json headers;   /* webhook: an object of texts with holes; absent: none */
+    weft_json body;      /* webhook: a text with holes, or JSON with holes in its strings; absent: ours */
+    bool secrets;        /* webhook: some of these have secrets */
     const char *agent;   /* NULL: the default */
     int64_t priority;
 
@@ -72,11 +81,16 @@ typedef struct weft_rule_type {
     const char *type, *source;
 } weft_rule_type;
 extern const weft_rule_type weft__rule_types[];
+/* The source of such events; NULL: rules do not wait for any. */
+const char *weft__rule_type_source(const char *type);
+/* What rules, conditions and texts call a source; aiwg: in AIWG's words, "watch" and "schedule". */
+const char *weft__rule_source(const char *source, bool aiwg);
 /* The name of its own job: "rule:ID". */
 void weft__rule_job(const weft_rule *rule, char ret[WEFT_RULE_ID + 8]);
 
-/* What it will do: the action with its holes filled, as a JSON text {type, prompt|message|url, agent?, priority?,
- * body?}. Owned. This text is what a person approves and what is done. -EMSGSIZE. */
+/* What it will do: the action with its holes filled, as a JSON text {type, prompt|message|url, agent?, priority?, method?,
+ * headers?, body?, secrets?}. Owned. This text is what a person approves and what is done; of secrets it has the names.
+ * -EMSGSIZE. */
 int weft__rule_render(const weft_rule *rule, const weft_rule_event *event, char **ret, size_t *ret_len);
 
 #endif

@@ -16,6 +16,9 @@ static const struct {
     {"queue",
      {"taskId", "state", "prompt", "agent", "priority", "sessionId", "metadata", "attempt", "delayMs", "error", "reason",
       "exitCode", "signal", "stopReason", "output", "outputBytes", "by", NULL}},
+    {"question",
+     {"questionId", "kind", "title", "summary", "state", "options", "taskId", "sessionId", "ruleId", "prompt", "agent",
+      "expiresAt", "option", "by", "reason", NULL}},
 };
 
 /* What every event has. */
@@ -43,6 +46,11 @@ static bool is_known_to_source(const char *source, weft_bytes field) {
     return is_field_in_list(always, field);
 }
 
+static bool is_known_to_condition(const char *source, const weft_condition *condition) {
+    weft_bytes field = weft__condition_field(condition);
+    return weft__condition_is_bare(condition) ? is_field_in_list(always, field) : is_known_to_source(source, field);
+}
+
 static bool is_field(const weft_condition *condition, const char *name) {
     weft_bytes field = weft__condition_field(condition);
     return field.len == strlen(name) && memcmp(field.data, name, field.len) == 0;
@@ -63,14 +71,14 @@ static int says_of_text(const weft_condition *condition, const char *text) {
     return may_say(condition, &(weft_json){json, strlen(json), NULL});
 }
 
-static int may_hold(const weft_condition *condition, const weft_rule_type *event) {
+static int may_hold(const weft_rule *rule, const weft_condition *condition, const weft_rule_type *event) {
     if (is_field(condition, "type"))
         return says_of_text(condition, event->type);
     if (is_field(condition, "source"))
-        return says_of_text(condition, event->source);
+        return says_of_text(condition, weft__rule_source(event->source, rule->aiwg));
     if (is_field(condition, "event_type") && strcmp(event->source, "watcher") == 0)
         return says_of_text(condition, strchr(event->type, '.') + 1);
-    return is_known_to_source(event->source, weft__condition_field(condition)) ? 1 : may_say(condition, &absent);
+    return is_known_to_condition(event->source, condition) ? 1 : may_say(condition, &absent);
 }
 
 static bool waits_for(const weft_rule *rule, const weft_rule_type *event) {
@@ -82,13 +90,13 @@ static int may_ever_hold(const weft_rule *rule, const weft_condition *condition)
     int r = 0;
     for (const weft_rule_type *event = weft__rule_types; event->type && r == 0; event++)
         if (waits_for(rule, event))
-            r = may_hold(condition, event);
+            r = may_hold(rule, condition, event);
     return r;
 }
 
-static bool is_known_to_rule(const weft_rule *rule, weft_bytes field) {
+static bool is_known_to_rule(const weft_rule *rule, const weft_condition *condition) {
     for (const weft_rule_type *event = weft__rule_types; event->type; event++)
-        if (waits_for(rule, event) && is_known_to_source(event->source, field))
+        if (waits_for(rule, event) && is_known_to_condition(event->source, condition))
             return true;
     return false;
 }
@@ -135,7 +143,7 @@ static int explain_never_holds(const weft_rule *rule, size_t i, char why[WEFT_RU
     weft_bytes field = weft__condition_field(rule->conditions[i]);
     int len = field.len < 60 ? (int) field.len : 60;
     snprintf(at, WEFT_RULE_AT, "/conditions/%zu", i);
-    if (is_known_to_rule(rule, field))
+    if (is_known_to_rule(rule, rule->conditions[i]))
         snprintf(why, WEFT_RULE_WHY, "this condition on \"%.*s\" does not hold for any event that the trigger lets through",
                  len, field.data);
     else
@@ -157,7 +165,7 @@ static int is_any_left(const weft_rule *rule) {
     for (const weft_rule_type *event = weft__rule_types; event->type && r == 0; event++) {
         r = waits_for(rule, event);
         for (size_t i = 0; i < rule->condition_count && r > 0; i++)
-            r = may_hold(rule->conditions[i], event);
+            r = may_hold(rule, rule->conditions[i], event);
     }
     return r;
 }

@@ -25,9 +25,10 @@ typedef struct hook {
     int attempts; /* begun */
     weft_post *post;
     weft_timer timer;
-    const char *url;
-    weft_bytes body;
-    char text[];
+    weft_webhook what;
+    weft_header *headers;
+    size_t size;
+    char text[]; /* the texts of what, behind the headers */
 } hook;
 
 static void free_hook(hook *h) {
@@ -35,6 +36,8 @@ static void free_hook(hook *h) {
     weft__post_free(h->post);
     weft__list_remove(&h->link);
     h->hooks->count--;
+    weft__free(h->hooks->opts.alloc, h->headers);
+    explicit_bzero(h->text, h->size); /* a key may be in it */
     weft__free(h->hooks->opts.alloc, h);
 }
 
@@ -69,9 +72,11 @@ static void on_done(void *ctx, int r, int status, const char *why) {
 
 static int post_hook(hook *h) {
     const weft_webhook_opts *opts = &h->hooks->opts;
-    weft_post_opts post = {.url = h->url,
-                           .body = h->body,
-                           .type = "application/json",
+    weft_post_opts post = {.url = h->what.url,
+                           .body = h->what.body,
+                           .type = h->what.type,
+                           .method = h->what.method,
+                           .headers = h->headers,
                            .timeout_ms = opts->timeout_ms,
                            .tls = h->hooks->tls,
                            .on_done = on_done,
@@ -95,23 +100,67 @@ static int prepare_tls(weft_webhooks *hooks, const char *url) {
     return weft__tls_client(&hooks->opts.tls, true, hooks->opts.alloc, &hooks->tls, NULL);
 }
 
-int weft__webhook_send(weft_webhooks *hooks, const char *url, weft_bytes body, weft_webhook_done *done, void *ctx) {
-    size_t url_len = strlen(url);
+static const char *keep_text(char **at, const char *text) {
+    size_t size = text ? strlen(text) + 1 : 0;
+    char *kept = text ? memcpy(*at, text, size) : NULL;
+    *at += size;
+    return kept;
+}
+
+static size_t size_of_text(const char *text) {
+    return text ? strlen(text) + 1 : 0;
+}
+
+static size_t count_headers(const weft_header *headers) {
+    size_t count = 0;
+    while (headers && headers[count].name)
+        count++;
+    return count;
+}
+
+static size_t size_of_hook(const weft_webhook *what) {
+    size_t size = size_of_text(what->url) + size_of_text(what->method) + size_of_text(what->type) + what->body.len + 1;
+    for (const weft_header *header = what->headers; header && header->name; header++)
+        size += size_of_text(header->name) + size_of_text(header->value);
+    return size;
+}
+
+static void keep_hook(hook *h, const weft_webhook *what) {
+    char *at = h->text;
+    h->what.url = keep_text(&at, what->url);
+    h->what.method = keep_text(&at, what->method);
+    h->what.type = keep_text(&at, what->type);
+    for (size_t i = 0; what->headers && what->headers[i].name; i++)
+        h->headers[i] = (weft_header){keep_text(&at, what->headers[i].name), keep_text(&at, what->headers[i].value)};
+    if (what->body.len)
+        memcpy(at, what->body.data, what->body.len);
+    h->what.body = (weft_bytes){at, what->body.len};
+}
+
+static hook *new_hook(weft_webhooks *hooks, const weft_webhook *what) {
+    size_t size = size_of_hook(what);
+    hook *h = weft__zalloc(hooks->opts.alloc, sizeof *h + size);
+    if (!h)
+        return NULL;
+    h->headers = weft__zalloc(hooks->opts.alloc, (count_headers(what->headers) + 1) * sizeof *h->headers);
+    if (!h->headers)
+        return weft__free(hooks->opts.alloc, h);
+    h->size = size;
+    keep_hook(h, what);
+    return h;
+}
+
+int weft__webhook_send(weft_webhooks *hooks, const weft_webhook *what, weft_webhook_done *done, void *ctx) {
     if (hooks->count >= WEFT_WEBHOOKS_MAX)
         return -ENOBUFS;
-    if (body.len > WEFT_WEBHOOK_BODY)
+    if (what->body.len > WEFT_WEBHOOK_BODY)
         return -EMSGSIZE;
-    int r = prepare_tls(hooks, url);
+    int r = prepare_tls(hooks, what->url);
     if (r < 0)
         return r;
-    hook *h = weft__zalloc(hooks->opts.alloc, sizeof *h + url_len + 1 + body.len + 1);
+    hook *h = new_hook(hooks, what);
     if (!h)
         return -ENOMEM;
-    memcpy(h->text, url, url_len);
-    if (body.len)
-        memcpy(h->text + url_len + 1, body.data, body.len);
-    h->url = h->text;
-    h->body = (weft_bytes){h->text + url_len + 1, body.len};
     h->hooks = hooks;
     h->done = done;
     h->ctx = ctx;

@@ -1,5 +1,5 @@
-/* Webhooks: a JSON body POSTed to a URL, tried again when that may help (no connection, 408, 429, 5xx), and what came of it.
- * That the answer was 2xx is all that is wanted of it. */
+/* Webhooks: a request with a body to a URL, tried again when that may help (no connection, 408, 429, 5xx), and what came of
+ * it. That the answer was 2xx is all that is wanted of it. */
 #ifndef WEFT_WEBHOOK_H
 #define WEFT_WEBHOOK_H
 
@@ -26,8 +26,15 @@ weft_webhooks *weft__webhooks_free(weft_webhooks *hooks);
 
 /* r 0: it was taken. <0: why is a sentence (borrowed). Later, from the loop. */
 typedef void weft_webhook_done(void *ctx, int r, const char *why);
-/* Send it; url and body are copied. -ENOBUFS too many are under way, -EMSGSIZE, -EINVAL the URL, -ENOMEM, or what is wrong
- * with the certificates. */
-int weft__webhook_send(weft_webhooks *hooks, const char *url, weft_bytes body, weft_webhook_done *done, void *ctx);
+typedef struct weft_webhook {
+    const char *url;
+    const char *method;         /* NULL: POST */
+    const char *type;           /* of the body; NULL: there is none */
+    const weft_header *headers; /* NULL: no more than those of every request */
+    weft_bytes body;
+} weft_webhook;
+/* Send it; all of it is copied. -ENOBUFS too many are under way, -EMSGSIZE, -EINVAL the URL or a header, -ENOMEM, or what is
+ * wrong with the certificates. */
+int weft__webhook_send(weft_webhooks *hooks, const weft_webhook *what, weft_webhook_done *done, void *ctx);
 
 #endif

@@ -71,11 +71,8 @@ static int compare_entries(const void *a, const void *b) {
     return strcmp(((const snap_entry *) a)->path, ((const snap_entry *) b)->path);
 }
 
-bool weft__snap_entries(snap *s, const char *from, const char *to, snap_entries *ret) {
-    const char *const argv[] = {"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", from, to, "--", NULL};
-    *ret = (snap_entries){0};
-    if (!run_diff(s, argv, WEFT_SNAPSHOT_LIST, false))
-        return false;
+/* The raw lines that git has printed. */
+static bool take_entries(snap *s, snap_entries *ret) {
     ret->text = s->end.output;
     s->end.output = (weft_buf){0};
     char *at = weft__buf_head(&ret->text);
@@ -86,6 +83,21 @@ bool weft__snap_entries(snap *s, const char *from, const char *to, snap_entries 
     }
     weft__snap_entries_done(s, ret);
     return false;
+}
+
+bool weft__snap_entries(snap *s, const char *from, const char *to, snap_entries *ret) {
+    const char *const argv[] = {"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", from, to, "--", NULL};
+    *ret = (snap_entries){0};
+    return run_diff(s, argv, WEFT_SNAPSHOT_LIST, false) && take_entries(s, ret);
+}
+
+bool weft__snap_staged(snap *s, const char *from, const char *index, snap_entries *ret) {
+    const char *const argv[] = {
+        "diff-index", "--cached", "-z", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none",
+        from,         "--",       NULL};
+    *ret = (snap_entries){0};
+    return weft__snap_git(s, &(snap_run){.argv = argv, .index = index, .max_output = WEFT_SNAPSHOT_LIST}) &&
+           take_entries(s, ret);
 }
 
 void weft__snap_entries_done(snap *s, snap_entries *entries) {

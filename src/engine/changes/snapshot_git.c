@@ -125,13 +125,16 @@ static int run_with(snap *s, const snap_run *run, char *const *made, const extra
     }
     for (const char *const *at = run->argv; *at && count < MAX_ARGS - 1; at++)
         argv[count++] = *at;
-    const char **env = weft__zalloc(s->own->alloc, (have + more->count + 1) * sizeof *env);
+    size_t said = run->env ? weft__texts_count(run->env) : 0;
+    const char **env = weft__zalloc(s->own->alloc, (have + more->count + said + 1) * sizeof *env);
     if (!env)
         return -ENOMEM;
     for (size_t i = 0; i < have; i++)
         env[i] = made[i];
     for (size_t i = 0; i < more->count; i++)
         env[have + i] = more->list[i];
+    for (size_t i = 0; i < said; i++)
+        env[have + more->count + i] = run->env[i];
     weft__command_end_done(&s->end, s->own->alloc);
     int r = weft__command_run(
         &(weft_command){
@@ -367,8 +370,7 @@ static bool make_own(snap *s) {
         return false;
     if (strlen(path) + 16 >= sizeof place->own)
         return weft__snap_fail(s, -ENAMETOOLONG);
-    memcpy(stpcpy(place->own, path), "/", 2);
-    strcat(place->own, place->format);
+    snprintf(place->own, sizeof place->own, "%.*s/%s", (int) sizeof place->own - 16, path, place->format);
     snprintf(place->index, sizeof place->index, "%s/%s", place->own, place->git ? "index" : "own.index");
     snprintf(path, sizeof path, "%.4000s/info/attributes", place->own);
     if (stat(path, &st) < 0 || st.st_size != sizeof attributes - 1) {

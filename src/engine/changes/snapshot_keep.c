@@ -17,11 +17,15 @@
 #define LISTING (16u << 20)
 
 /* By the folder's path: two hubs in one repository have one each. */
-static void name_ref(const snap *s, char ret[48]) {
+void weft__snap_ref_of(const char *folder, char ret[48]) {
     uint64_t hash = 14695981039346656037u;
-    for (const char *at = s->own->folder; *at; at++)
+    for (const char *at = folder; *at; at++)
         hash = (hash ^ (unsigned char) *at) * 1099511628211u;
     snprintf(ret, 48, "refs/weft/%016llx", (unsigned long long) hash);
+}
+
+static void name_ref(const snap *s, char ret[48]) {
+    weft__snap_ref_of(s->own->folder, ret);
 }
 
 static size_t owner_len(const char *name) {

@@ -31,7 +31,8 @@ static bool copy_bytes(int from, int to, char *piece) {
     }
 }
 
-/* 1 copied, 0 there is none that can be used. */
+/* The copy is as old as the original: git reads files again that were changed when the index was written, or later.
+ * 1 copied, 0 there is none that can be used. */
 static int copy_index(snap *s, const char *from, const char *to) {
     struct stat st;
     char beside[PATH_MAX + 32];
@@ -44,7 +45,8 @@ static int copy_index(snap *s, const char *from, const char *to) {
     if (!piece)
         r = -ENOMEM;
     else if (out >= 0 && fstat(in, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= INDEX_MAX)
-        r = copy_bytes(in, out, piece) && rename(beside, to) == 0;
+        r = copy_bytes(in, out, piece) && futimens(out, (struct timespec[2]){st.st_atim, st.st_mtim}) == 0 &&
+            rename(beside, to) == 0;
     if (out >= 0)
         close(out);
     close(in);

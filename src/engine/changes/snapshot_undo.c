@@ -15,6 +15,7 @@
 
 #define PLAN_MAX (64u << 20)
 #define PLAN_WORD "weft-undo-1"
+#define PLAN_NAME "undo.plan"
 
 /* ---- conflicts ---- */
 
@@ -62,19 +63,16 @@ void weft__snap_plan_done(snap *s, snap_plan *plan) {
     plan->count = plan->cap = 0;
 }
 
-static void name_plan(const weft_snapshots *own, char ret[PATH_MAX + 32]) {
-    snprintf(ret, PATH_MAX + 32, "%s/changes/undo.plan", own->state);
+static void name_plan(const weft_snapshots *own, const char *name, char ret[PATH_MAX + 48]) {
+    snprintf(ret, PATH_MAX + 48, "%s/changes/%s", own->state, name);
 }
 
 static bool put_word(snap *s, weft_buf *to, const char *word) {
     return weft__buf_put(to, s->own->alloc, word, strlen(word) + 1) == 0 || weft__snap_fail(s, -ENOMEM);
 }
 
-static bool put_plan(snap *s, const snap_plan *plan, weft_buf *to) {
-    const char *head[] = {PLAN_WORD, plan->owner, plan->by, plan->redo ? "redo" : "undo", plan->from, plan->to};
+static bool put_steps(snap *s, const snap_plan *plan, weft_buf *to) {
     bool good = true;
-    for (size_t i = 0; good && i < sizeof head / sizeof head[0]; i++)
-        good = put_word(s, to, head[i]);
     for (size_t i = 0; good && i < plan->count; i++) {
         const snap_step *step = &plan->steps[i];
         char line[192];
@@ -84,8 +82,8 @@ static bool put_plan(snap *s, const snap_plan *plan, weft_buf *to) {
     return good;
 }
 
-static int write_durably(const char *path, weft_bytes text) {
-    char beside[PATH_MAX + 48];
+int weft__snap_write_durably(const char *path, weft_bytes text) {
+    char beside[PATH_MAX + 64];
     snprintf(beside, sizeof beside, "%s.new", path);
     int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     int r = fd < 0 ? -errno : 0;
@@ -105,19 +103,27 @@ static int write_durably(const char *path, weft_bytes text) {
     return r;
 }
 
-static bool write_plan(snap *s, const snap_plan *plan) {
-    char path[PATH_MAX + 32];
+bool weft__snap_plan_store(snap *s, const char *name, const char *const *words, size_t count, const snap_plan *plan) {
+    char path[PATH_MAX + 48];
     weft_buf text = {0};
-    name_plan(s->own, path);
-    bool good = put_plan(s, plan, &text);
-    int r = good ? write_durably(path, (weft_bytes){weft__buf_head(&text), weft__buf_len(&text)}) : 0;
+    bool good = true;
+    name_plan(s->own, name, path);
+    for (size_t i = 0; good && i < count; i++)
+        good = put_word(s, &text, words[i]);
+    good = good && put_steps(s, plan, &text);
+    int r = good ? weft__snap_write_durably(path, (weft_bytes){weft__buf_head(&text), weft__buf_len(&text)}) : 0;
     weft__buf_done(&text, s->own->alloc);
     return good && (r == 0 || weft__snap_fail(s, r));
 }
 
+static bool write_plan(snap *s, const snap_plan *plan) {
+    const char *const words[] = {PLAN_WORD, plan->owner, plan->by, plan->redo ? "redo" : "undo", plan->from, plan->to};
+    return weft__snap_plan_store(s, PLAN_NAME, words, sizeof words / sizeof words[0], plan);
+}
+
 void weft__snap_plan_remove(const weft_snapshots *own) {
-    char path[PATH_MAX + 32];
-    name_plan(own, path);
+    char path[PATH_MAX + 48];
+    name_plan(own, PLAN_NAME, path);
     unlink(path);
 }
 
@@ -145,18 +151,10 @@ static bool read_steps(snap *s, const char *at, const char *end, snap_plan *ret)
     return true;
 }
 
-static bool read_head(snap_plan *ret, const char **at, const char *end) {
-    const char *head[6];
-    for (size_t i = 0; i < 6; i++)
-        if (!(head[i] = next_word(at, end)))
+static bool read_words(const char **at, const char *end, const char **ret, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (!(ret[i] = next_word(at, end)))
             return false;
-    if (strcmp(head[0], PLAN_WORD) != 0 || !weft__snap_is_hex(head[4]) || !weft__snap_is_hex(head[5]))
-        return false;
-    snprintf(ret->owner, sizeof ret->owner, "%s", head[1]);
-    snprintf(ret->by, sizeof ret->by, "%s", head[2]);
-    ret->redo = strcmp(head[3], "redo") == 0;
-    snprintf(ret->from, sizeof ret->from, "%s", head[4]);
-    snprintf(ret->to, sizeof ret->to, "%s", head[5]);
     return true;
 }
 
@@ -173,10 +171,10 @@ static int read_whole(snap *s, int fd, weft_buf *ret) {
     return r;
 }
 
-int weft__snap_plan_read(snap *s, snap_plan *ret) {
-    char path[PATH_MAX + 32];
+int weft__snap_plan_load(snap *s, const char *name, const char **words, size_t count, snap_plan *ret) {
+    char path[PATH_MAX + 48];
     *ret = (snap_plan){0};
-    name_plan(s->own, path);
+    name_plan(s->own, name, path);
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return 0;
@@ -185,10 +183,27 @@ int weft__snap_plan_read(snap *s, snap_plan *ret) {
     if (r == -ENOMEM)
         return r;
     const char *at = weft__buf_head(&ret->text), *end = weft__buf_tail(&ret->text);
-    if (r == 0 && at && read_head(ret, &at, end) && read_steps(s, at, end, ret))
+    if (r == 0 && at && read_words(&at, end, words, count) && read_steps(s, at, end, ret))
         return 1;
     weft__snap_plan_done(s, ret);
     return s->r == -ENOMEM ? -ENOMEM : 0;
+}
+
+int weft__snap_plan_read(snap *s, snap_plan *ret) {
+    const char *words[6];
+    int r = weft__snap_plan_load(s, PLAN_NAME, words, 6, ret);
+    if (r <= 0)
+        return r;
+    if (strcmp(words[0], PLAN_WORD) != 0 || !weft__snap_is_hex(words[4]) || !weft__snap_is_hex(words[5])) {
+        weft__snap_plan_done(s, ret);
+        return 0;
+    }
+    snprintf(ret->owner, sizeof ret->owner, "%s", words[1]);
+    snprintf(ret->by, sizeof ret->by, "%s", words[2]);
+    ret->redo = strcmp(words[3], "redo") == 0;
+    snprintf(ret->from, sizeof ret->from, "%s", words[4]);
+    snprintf(ret->to, sizeof ret->to, "%s", words[5]);
+    return 1;
 }
 
 /* ---- one path ---- */
@@ -220,7 +235,7 @@ static bool write_side(snap *s, const char *folder, const char *name, const char
     if (!weft__snap_blob(s, hex))
         return false;
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    int r = write_durably(path, weft__snap_output(s));
+    int r = weft__snap_write_durably(path, weft__snap_output(s));
     return r == 0 || weft__snap_fail(s, r);
 }
 
@@ -344,8 +359,7 @@ static bool decide_all(snap *s, const weft_undo *undo, snap_entries *entries, sn
     return good;
 }
 
-/* What the files will be like: the tree that they are now, with the steps taken. */
-static bool write_goal(snap *s, snap_plan *plan) {
+bool weft__snap_plan_goal(snap *s, snap_plan *plan) {
     char index[PATH_MAX + 32];
     const char *const read[] = {"read-tree", plan->from, NULL};
     static const char *const change[] = {"update-index", "-z", "--add", "--replace", "--index-info", NULL};
@@ -386,7 +400,7 @@ static bool carry_out(snap *s, snap_plan *plan, snap_conflicts *conflicts) {
         snprintf(plan->to, sizeof plan->to, "%s", plan->from);
         return keep_ends(s, plan) && write_plan(s, plan);
     }
-    if (!write_goal(s, plan) || !keep_ends(s, plan) || !write_plan(s, plan))
+    if (!weft__snap_plan_goal(s, plan) || !keep_ends(s, plan) || !write_plan(s, plan))
         return false;
     bool good = weft__snap_apply(s, plan, conflicts);
     if (!good || conflicts->count)

@@ -617,7 +617,9 @@ static int open_snapshots(weft_snapshots *own, const weft_snapshots_opts *opts) 
                               &own->workers);
     if (r == 0)
         r = claim_folder(own, opts->mark);
-    return r < 0 ? r : look_for_plan(own);
+    if (r == 0)
+        r = look_for_plan(own);
+    return r < 0 ? r : weft__snap_look_for_merge(own);
 }
 
 int weft__snapshots_new(const weft_snapshots_opts *opts, weft_snapshots **ret) {
@@ -632,6 +634,7 @@ int weft__snapshots_new(const weft_snapshots_opts *opts, weft_snapshots **ret) {
     own->umask = opts->set_umask ? opts->umask : 022;
     own->set_umask = opts->set_umask;
     own->on_undone = opts->on_undone;
+    own->on_merged = opts->on_merged;
     own->ctx = opts->ctx;
     own->cancel = own->root = -1;
     weft__list_init(&own->waits);

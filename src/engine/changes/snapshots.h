@@ -30,6 +30,7 @@
 
 typedef struct weft_snapshots weft_snapshots;
 typedef struct weft_undone weft_undone;
+struct weft_merged;
 
 typedef struct weft_snapshots_opts {
     weft_loop *loop;
@@ -45,6 +46,8 @@ typedef struct weft_snapshots_opts {
     mode_t umask;
     /* An undo that was interrupted has been finished; from the loop. May be NULL. */
     void (*on_undone)(void *ctx, const weft_undone *undone);
+    /* A merge of a worktree (worktrees.h), likewise. */
+    void (*on_merged)(void *ctx, const struct weft_merged *merged);
     void *ctx;
 } weft_snapshots_opts;
 

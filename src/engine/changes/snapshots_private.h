@@ -50,6 +50,7 @@ struct weft_snapshots {
     weft_workers *workers;
     int cancel; /* an eventfd: everything is being freed */
     void (*on_undone)(void *ctx, const weft_undone *undone);
+    void (*on_merged)(void *ctx, const struct weft_merged *merged);
     void *ctx;
     /* Of the loop. */
     weft_link waits; /* for the next snapshot */
@@ -94,14 +95,15 @@ bool weft__snap_refuse(snap *s, int r, const char *format, ...) WEFT_PRINTF(3, 4
 typedef struct snap_run {
     const char *const *argv; /* behind "git" */
     weft_bytes input;
-    size_t max_output;     /* 0: 64 KiB */
-    const char *index;     /* another index; NULL: the place's */
-    bool theirs;           /* in the user's repository, with its configuration made harmless, and not in ours */
-    bool may_fail;         /* its exit code is for the caller */
-    bool may_cut;          /* so is too much output */
-    bool magic;            /* it refuses paths that mean only themselves */
-    int folder;            /* -1 or 0: the place's top */
-    const char *work_tree; /* of ours: whose files are meant; NULL: the place's */
+    size_t max_output;      /* 0: 64 KiB */
+    const char *index;      /* another index; NULL: the place's */
+    bool theirs;            /* in the user's repository, with its configuration made harmless, and not in ours */
+    bool may_fail;          /* its exit code is for the caller */
+    bool may_cut;           /* so is too much output */
+    bool magic;             /* it refuses paths that mean only themselves */
+    int folder;             /* -1 or 0: the place's top */
+    const char *work_tree;  /* of ours: whose files are meant; NULL: the place's */
+    const char *const *env; /* more variables, ending with NULL; NULL: none */
 } snap_run;
 /* Find where the files and objects are, and make what is ours. */
 bool weft__snap_find(snap *s);
@@ -119,10 +121,16 @@ typedef struct snap_worktree {
     char owner[64];
     bool changes;
     char name[64], branch[96], base[WEFT_SNAPSHOT_HEX];
+    bool set_up;
 } snap_worktree;
 bool weft__snap_worktree(snap *s, snap_worktree *tree);
-/* Free the snapshots of all worktrees: worktrees.c. */
+bool weft__snap_is_whole_checkout(snap *s);
+bool weft__snap_remove_whole(snap *s, const char *path);
+/* Free the snapshots of one worktree, or of all: worktrees.c. */
+void weft__snap_drop_tree(weft_snapshots *own, const char *name);
 void weft__snap_drop_trees(weft_snapshots *own);
+/* A merge that was interrupted is finished, of the project or in a worktree: worktree_jobs.c. */
+int weft__snap_look_for_merge(weft_snapshots *own);
 
 /* ---- snapshot_take.c ---- */
 
@@ -136,6 +144,8 @@ typedef struct snap_keep {
 } snap_keep;
 /* All of them, and the latest, in one step. */
 bool weft__snap_keep(snap *s, const snap_keep *keeps, size_t count);
+/* The ref that keeps the snapshots of a folder. */
+void weft__snap_ref_of(const char *folder, char ret[48]);
 /* The owners of everything that is kept, each ends with NUL. */
 bool weft__snap_owners(snap *s, weft_buf *ret);
 
@@ -155,6 +165,8 @@ typedef struct snap_entries {
 } snap_entries;
 /* Without renames, by path. */
 bool weft__snap_entries(snap *s, const char *from, const char *to, snap_entries *ret);
+/* The same for an index: what is staged since a commit. Of paths that are not merged status is 'U'. */
+bool weft__snap_staged(snap *s, const char *from, const char *index, snap_entries *ret);
 void weft__snap_entries_done(snap *s, snap_entries *entries);
 const snap_entry *weft__snap_entry(const snap_entries *entries, const char *path);
 bool weft__snap_is_too_large(unsigned mode, const char *hex);
@@ -204,6 +216,13 @@ bool weft__snap_undo(snap *s, const weft_undo *undo, snap_plan *plan, snap_confl
 int weft__snap_plan_read(snap *s, snap_plan *ret);
 void weft__snap_plan_done(snap *s, snap_plan *plan);
 void weft__snap_plan_remove(const weft_snapshots *own);
+/* Any plan, in the file "changes/NAME": words, then the steps. Reading: 1, 0 as above; the words point into ret->text. */
+bool weft__snap_plan_store(snap *s, const char *name, const char *const *words, size_t count, const snap_plan *plan);
+int weft__snap_plan_load(snap *s, const char *name, const char **ret_words, size_t count, snap_plan *ret);
+/* Set plan->to: what the files are like, plan->from, with the steps taken. */
+bool weft__snap_plan_goal(snap *s, snap_plan *plan);
+/* A small file, whole or not at all, and on the disk. */
+int weft__snap_write_durably(const char *path, weft_bytes text);
 bool weft__snap_plan_add(snap *s, snap_plan *plan, const snap_step *step);
 /* An object's content, in s->end.output. */
 bool weft__snap_blob(snap *s, const char *hex);

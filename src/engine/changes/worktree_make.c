@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "snapshots_private.h"
+#include "worktrees_private.h"
 
 #define LISTING (64u << 20)
 #define RECORD 512
@@ -35,10 +35,21 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
     return remove(path) < 0 && errno != ENOENT ? -1 : 0;
 }
 
-static bool remove_whole(snap *s, const char *path) {
+/* Caches of packages have folders that their owner may not write. */
+static int open_one(const char *path, const struct stat *st, int kind, struct FTW *at) {
+    (void) at;
+    if (kind == FTW_D || kind == FTW_DNR)
+        (void) !chmod(path, st->st_mode | 0700);
+    return 0;
+}
+
+bool weft__snap_remove_whole(snap *s, const char *path) {
     struct stat st;
     if (lstat(path, &st) < 0 && errno == ENOENT)
         return true;
+    if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0)
+        return true;
+    nftw(path, open_one, 16, FTW_PHYS);
     if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS) < 0)
         return weft__snap_refuse(s, -EIO, "%s cannot be removed", path);
     return true;
@@ -49,8 +60,8 @@ static bool is_there(const char *path) {
     return lstat(path, &st) == 0;
 }
 
-/* "mark owner step branch base", one line each. What is not ours is not read further. */
-static bool read_record(const snap *s, const char *state, snap_worktree *tree, bool *ret_made) {
+/* "mark owner step branch base", one line each. What is not of this journal is not read further. */
+static bool read_lines(const snap *s, const char *state, snap_worktree *ret, char step[16]) {
     char path[PATH_MAX + 32], text[RECORD], *line[5], *rest = text;
     snprintf(path, sizeof path, "%s/record", state);
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -67,28 +78,49 @@ static bool read_record(const snap *s, const char *state, snap_worktree *tree, b
             return false;
         *rest++ = '\0';
     }
-    bool ours = strcmp(line[0], s->own->mark ? s->own->mark : "-") == 0 && strcmp(line[1], tree->owner) == 0 &&
-                strncmp(line[3], "weft/", 5) == 0 && strlen(line[3]) < sizeof tree->branch && weft__snap_is_hex(line[4]);
+    bool ours = strcmp(line[0], s->own->mark ? s->own->mark : "-") == 0 && strlen(line[1]) < sizeof ret->owner &&
+                strlen(line[2]) < 16 && strncmp(line[3], "weft/", 5) == 0 && strlen(line[3]) < sizeof ret->branch &&
+                weft__snap_is_hex(line[4]);
     if (!ours)
         return false;
-    snprintf(tree->branch, sizeof tree->branch, "%s", line[3]);
-    snprintf(tree->base, sizeof tree->base, "%s", line[4]);
-    *ret_made = strcmp(line[2], "made") == 0;
+    snprintf(ret->owner, sizeof ret->owner, "%s", line[1]);
+    snprintf(step, 16, "%s", line[2]);
+    snprintf(ret->branch, sizeof ret->branch, "%s", line[3]);
+    snprintf(ret->base, sizeof ret->base, "%s", line[4]);
+    return true;
+}
+
+static bool read_record(const snap *s, const char *state, snap_worktree *tree, bool *ret_made) {
+    snap_worktree read;
+    char step[16];
+    if (!read_lines(s, state, &read, step) || strcmp(read.owner, tree->owner) != 0)
+        return false;
+    memcpy(tree->branch, read.branch, sizeof tree->branch);
+    memcpy(tree->base, read.base, sizeof tree->base);
+    *ret_made = strcmp(step, "making") != 0;
     return true;
 }
 
 static bool write_record(snap *s, const tree_place *at, const snap_worktree *tree, const char *step) {
-    char path[PATH_MAX + 32], temporary[PATH_MAX + 32], text[RECORD];
+    char path[PATH_MAX + 32], text[RECORD];
     int n = snprintf(text, sizeof text, "%s\n%s\n%s\n%s\n%s\n", s->own->mark ? s->own->mark : "-", tree->owner, step,
                      tree->branch, tree->base);
     snprintf(path, sizeof path, "%s/record", at->state);
-    snprintf(temporary, sizeof temporary, "%s/record.new", at->state);
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return weft__snap_fail(s, -errno);
-    bool good = write(fd, text, (size_t) n) == n && fsync(fd) == 0;
-    good = close(fd) == 0 && good && rename(temporary, path) == 0;
-    return good || weft__snap_fail(s, errno ? -errno : -EIO);
+    int r = weft__snap_write_durably(path, (weft_bytes){text, (size_t) n});
+    return r == 0 || weft__snap_fail(s, r);
+}
+
+bool weft__snap_tree_record_read(const snap *s, const char *name, snap_worktree *ret, char *ret_step) {
+    char state[PATH_MAX + 8];
+    snprintf(ret->name, sizeof ret->name, "%s", name);
+    int n = snprintf(state, sizeof state, "%s/worktrees/%s.state", s->own->state, name);
+    return n < (int) sizeof state && read_lines(s, state, ret, ret_step);
+}
+
+bool weft__snap_tree_record_write(snap *s, const snap_worktree *tree, const char *step) {
+    tree_place at = {0};
+    int n = snprintf(at.state, sizeof at.state, "%s/worktrees/%s.state", s->own->state, tree->name);
+    return n < (int) sizeof at.state ? write_record(s, &at, tree, step) : weft__snap_fail(s, -ENAMETOOLONG);
 }
 
 /* ---- a name for it ---- */
@@ -141,7 +173,7 @@ static bool is_ignored(snap *s, const tree_place *at) {
                              at->path);
 }
 
-static bool is_whole_checkout(snap *s) {
+bool weft__snap_is_whole_checkout(snap *s) {
     static const char *const argv[] = {"config", "--type=bool", "--get", "core.sparseCheckout", NULL};
     if (!weft__snap_git(s, &(snap_run){.argv = argv, .theirs = true, .may_fail = true}))
         return false;
@@ -229,7 +261,8 @@ static bool forget_begun(snap *s, const char *path, const char *branch, const ch
     const char *const remove[] = {"worktree", "remove", "--force", "--force", path, NULL};
     const char *const forget[] = {"update-ref", "-d", ref, base, NULL};
     snprintf(ref, sizeof ref, "refs/heads/%s", branch);
-    return weft__snap_git(s, &(snap_run){.argv = remove, .theirs = true, .may_fail = true}) && remove_whole(s, path) &&
+    return weft__snap_git(s, &(snap_run){.argv = remove, .theirs = true, .may_fail = true}) &&
+           weft__snap_remove_whole(s, path) &&
            weft__snap_git(s, &(snap_run){.argv = forget, .theirs = true, .may_fail = true});
 }
 
@@ -290,7 +323,7 @@ static bool reset_index(snap *s, const snap_worktree *tree, const tree_place *at
 static void take_back(snap *s, const snap_worktree *tree, const tree_place *at) {
     snap t = {.own = s->own};
     if (forget_begun(&t, at->path, tree->branch, tree->base))
-        remove_whole(&t, at->state);
+        weft__snap_remove_whole(&t, at->state);
     weft__snap_done(&t);
 }
 
@@ -311,11 +344,15 @@ bool weft__snap_worktree(snap *s, snap_worktree *tree) {
                                  "the project's folder is not the top of its repository, and worktrees are made only there");
     if (!find_name(s, tree, &at))
         return false;
-    if (at.made && is_there(at.path))
+    if (at.made && is_there(at.path)) {
+        char path[PATH_MAX + 32];
+        snprintf(path, sizeof path, "%s/set-up", at.state);
+        tree->set_up = is_there(path);
         return true;
+    }
     if (at.made)
         return weft__snap_refuse(s, -EREMOTEIO, "the worktree of this session was removed; its branch is %s", tree->branch);
-    if (!is_whole_checkout(s) || !find_base(s, tree))
+    if (!weft__snap_is_whole_checkout(s) || !find_base(s, tree))
         return false;
     if (tree->changes && !weft__snap_take(s, files))
         return false;

@@ -2,6 +2,7 @@
 #include "worktrees.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,6 +34,7 @@ static void finish_worktree(snap_job *job, bool lost) {
         .name = made->tree.name,
         .branch = made->tree.branch,
         .base = made->tree.base,
+        .set_up = made->tree.set_up,
     };
     if (!lost)
         made->done(made->ctx, &told);
@@ -74,6 +76,28 @@ int weft__worktree_path(const weft_snapshots *own, const char *name, char ret[PA
     return 0;
 }
 
+static void name_set_up(const weft_snapshots *own, const char *name, char ret[2 * PATH_MAX]) {
+    snprintf(ret, 2 * PATH_MAX, "%s/worktrees/%s.state/set-up", own->state, name);
+}
+
+int weft__worktree_set_up(const weft_snapshots *own, const char *name) {
+    char path[2 * PATH_MAX];
+    if (!is_tree_name(name))
+        return -EINVAL;
+    name_set_up(own, name, path);
+    int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    close(fd);
+    return 0;
+}
+
+bool weft__worktree_is_set_up(const weft_snapshots *own, const char *name) {
+    char path[2 * PATH_MAX];
+    name_set_up(own, name, path);
+    return access(path, F_OK) == 0;
+}
+
 /* ---- its snapshots ---- */
 
 static int new_tree(weft_snapshots *own, const char *name, snap_tree **ret) {
@@ -97,6 +121,7 @@ static int new_tree(weft_snapshots *own, const char *name, snap_tree **ret) {
             .set_umask = own->set_umask,
             .umask = own->umask,
             .on_undone = own->on_undone,
+            .on_merged = own->on_merged,
             .ctx = own->ctx,
         },
         &tree->snapshots);
@@ -127,11 +152,21 @@ int weft__worktree_snapshots(weft_snapshots *own, const char *name, weft_snapsho
     return 0;
 }
 
+static void drop_tree(weft_snapshots *own, snap_tree *tree) {
+    weft__list_remove(&tree->link);
+    weft__snapshots_free(tree->snapshots);
+    weft__free(own->alloc, tree);
+}
+
+void weft__snap_drop_tree(weft_snapshots *own, const char *name) {
+    for (weft_link *at = own->trees.next; at != &own->trees; at = at->next)
+        if (strcmp(WEFT_CONTAINER(at, snap_tree, link)->name, name) == 0) {
+            drop_tree(own, WEFT_CONTAINER(at, snap_tree, link));
+            return;
+        }
+}
+
 void weft__snap_drop_trees(weft_snapshots *own) {
-    while (!weft__list_empty(&own->trees)) {
-        snap_tree *tree = WEFT_CONTAINER(own->trees.next, snap_tree, link);
-        weft__list_remove(&tree->link);
-        weft__snapshots_free(tree->snapshots);
-        weft__free(own->alloc, tree);
-    }
+    while (!weft__list_empty(&own->trees))
+        drop_tree(own, WEFT_CONTAINER(own->trees.next, snap_tree, link));
 }

@@ -103,6 +103,18 @@ static bool add_read(weft_arena *arena, const char **list, size_t *count, const 
     return text != NULL;
 }
 
+/* A program of npm's has what it needs beside it, in the outermost node_modules. That of a project is never looked into:
+ * programs are not taken from there. */
+static bool add_modules(weft_arena *arena, const char **list, size_t *count, const char *program, const char *project) {
+    static const char name[] = "/node_modules/";
+    char folder[PATH_MAX];
+    const char *at = strstr(program, name);
+    if (!at)
+        return true;
+    snprintf(folder, sizeof folder, "%.*s", (int) (at + sizeof name - 2 - program), program);
+    return !is_installation(folder, project) || add_read(arena, list, count, folder, "");
+}
+
 /* The folder of the program, and what was installed beside it. */
 static bool add_installation(weft_arena *arena, const char **list, size_t *count, const char *program, const char *project) {
     char folder[PATH_MAX], prefix[PATH_MAX];
@@ -118,7 +130,7 @@ static bool add_installation(weft_arena *arena, const char **list, size_t *count
 }
 
 const char *const *weft__check_bounds(weft_arena *arena, const char *program, const char *folder, const char *project) {
-    const char *list[sizeof system_reads / sizeof system_reads[0] + 12];
+    const char *list[sizeof system_reads / sizeof system_reads[0] + 14];
     char real[PATH_MAX];
     size_t count = 0;
     bool ok = true;
@@ -126,7 +138,7 @@ const char *const *weft__check_bounds(weft_arena *arena, const char *program, co
         ok = add_read(arena, list, &count, system_reads[i], "");
     ok = ok && add_installation(arena, list, &count, program, project);
     if (ok && realpath(program, real) && strcmp(real, program) != 0)
-        ok = add_installation(arena, list, &count, real, project);
+        ok = add_installation(arena, list, &count, real, project) && add_modules(arena, list, &count, real, project);
     const char *own = ok ? weft__check_text(arena, "w%s", folder) : NULL;
     const char **made = own ? weft__arena_alloc(arena, (count + 3) * sizeof *made) : NULL;
     if (!made)

@@ -8,11 +8,11 @@
 
 #include <weft/json.h>
 
+#include "check_lines.h"
 #include "check_private.h"
 #include "utf8.h"
 
-#define MESSAGE 2048               /* bytes of one that are shown */
-#define PLACES ((int64_t) 1 << 24) /* lines and columns are below that: the text is 1 MiB */
+#define MESSAGE 2048 /* bytes of one that are shown */
 
 const char *const weft__severities[] = {"error", "warning", "info"};
 
@@ -71,8 +71,8 @@ void weft__findings_add(weft_findings *findings, const weft_found *found) {
         .rule = plain ? copy_text(findings, found->rule, rule_len) : "syntax",
         .message = clean_message(findings, found->message),
         .severity = found->severity,
-        .line = found->line > 0 && found->line < PLACES ? found->line : 0,
-        .column = found->column > 0 && found->column < PLACES ? found->column : 0,
+        .line = found->line > 0 && found->line < WEFT_LINE_PLACES ? found->line : 0,
+        .column = found->column > 0 && found->column < WEFT_LINE_PLACES ? found->column : 0,
     };
     if (!issue.rule || !issue.message) {
         findings->no_memory = true;
@@ -94,50 +94,6 @@ static void refuse_rule(weft_findings *findings, const char *name, size_t len) {
 
 /* ---- lines ---- */
 
-static bool next_line(weft_bytes *text, weft_bytes *ret) {
-    if (!text->len)
-        return false;
-    const char *end = memchr(text->data, '\n', text->len);
-    size_t len = end ? (size_t) (end - text->data) : text->len;
-    *ret = (weft_bytes){text->data, len};
-    text->data += len + (end != NULL);
-    text->len -= len + (end != NULL);
-    if (ret->len && ret->data[ret->len - 1] == '\r')
-        ret->len--;
-    return true;
-}
-
-static void skip_bytes(weft_bytes *text, size_t n) {
-    n = n < text->len ? n : text->len;
-    text->data += n;
-    text->len -= n;
-}
-
-static bool take_word(weft_bytes *text, const char *word) {
-    size_t len = strlen(word);
-    if (text->len < len || memcmp(text->data, word, len) != 0)
-        return false;
-    skip_bytes(text, len);
-    return true;
-}
-
-static bool take_number(weft_bytes *text, int64_t *ret) {
-    int64_t number = 0;
-    size_t n = 0;
-    for (; n < text->len && isdigit((unsigned char) text->data[n]); n++)
-        if (number < PLACES)
-            number = 10 * number + (text->data[n] - '0');
-    skip_bytes(text, n);
-    if (n)
-        *ret = number;
-    return n > 0;
-}
-
-static void skip_blanks(weft_bytes *text) {
-    while (text->len && (*text->data == ' ' || *text->data == '\t'))
-        skip_bytes(text, 1);
-}
-
 /* The name of the copy at the beginning, whatever folder is in front of it. */
 static bool take_file(const weft_findings *findings, weft_bytes *line) {
     size_t len = strlen(findings->file);
@@ -145,53 +101,17 @@ static bool take_file(const weft_findings *findings, weft_bytes *line) {
     size_t before = at ? (size_t) (at - line->data) : 0;
     if (!at || (before && (at[-1] != '/' || memchr(line->data, ' ', before))))
         return false;
-    skip_bytes(line, before + len);
+    weft__line_skip(line, before + len);
     return true;
-}
-
-static weft_severity take_severity(weft_bytes *rest) {
-    static const struct {
-        const char *word;
-        weft_severity severity;
-    } words[] = {
-        {"fatal error: ", WEFT_SEVERITY_ERROR}, {"error: ", WEFT_SEVERITY_ERROR},      {"[error] ", WEFT_SEVERITY_ERROR},
-        {"warning: ", WEFT_SEVERITY_WARNING},   {"[warning] ", WEFT_SEVERITY_WARNING}, {"note: ", WEFT_SEVERITY_INFO},
-        {"info: ", WEFT_SEVERITY_INFO},         {"style: ", WEFT_SEVERITY_INFO},       {"Error: ", WEFT_SEVERITY_ERROR},
-        {"Warning: ", WEFT_SEVERITY_WARNING},
-    };
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (take_word(rest, words[i].word))
-            return words[i].severity;
-    return WEFT_SEVERITY_WARNING;
-}
-
-/* "[-Wunused]" or "(rule)" at the end: a name without blanks. It is cut off. */
-static void take_rule(weft_bytes *message, weft_found *found) {
-    if (message->len < 3)
-        return;
-    char close = message->data[message->len - 1], open = close == ']' ? '[' : close == ')' ? '(' : 0;
-    const char *at = open ? memrchr(message->data, open, message->len) : NULL;
-    if (!at || (at > message->data && at[-1] != ' '))
-        return;
-    weft_bytes name = {at + 1, message->len - (size_t) (at - message->data) - 2};
-    if (!take_word(&name, "-Werror="))
-        take_word(&name, "-W");
-    if (!name.len || memchr(name.data, ' ', name.len))
-        return;
-    found->rule = name.data;
-    found->rule_len = name.len;
-    message->len = (size_t) (at - message->data);
-    while (message->len && message->data[message->len - 1] == ' ')
-        message->len--;
 }
 
 /* What is behind the name of the file. */
 static bool read_place(weft_bytes *rest, weft_found *found) {
-    if (!take_word(rest, ":") || !take_number(rest, &found->line))
+    if (!weft__line_word(rest, ":") || !weft__line_number(rest, &found->line))
         return false;
-    if (take_word(rest, ":") && take_number(rest, &found->column))
-        take_word(rest, ":");
-    skip_blanks(rest);
+    if (weft__line_word(rest, ":") && weft__line_number(rest, &found->column))
+        weft__line_word(rest, ":");
+    weft__line_blanks(rest);
     return true;
 }
 
@@ -199,8 +119,13 @@ static void read_issue_line(weft_findings *findings, weft_bytes line) {
     weft_found found = {0};
     if (!take_file(findings, &line) || !read_place(&line, &found) || !line.len)
         return;
-    found.severity = take_severity(&line);
-    take_rule(&line, &found);
+    found.severity = WEFT_SEVERITY_WARNING;
+    weft__line_severity(&line, &found.severity);
+    weft_bytes rule = {0};
+    if (weft__line_rule(&line, &rule)) {
+        found.rule = rule.data;
+        found.rule_len = rule.len;
+    }
     found.message = line;
     weft__findings_add(findings, &found);
 }
@@ -209,7 +134,7 @@ void weft__parse_lines(weft_findings *findings, const weft_check_output *output)
     const weft_bytes texts[] = {output->out, output->err};
     for (int i = 0; i < 2; i++) {
         weft_bytes rest = texts[i], line;
-        while (next_line(&rest, &line))
+        while (weft__line_next(&rest, &line))
             read_issue_line(findings, line);
     }
 }
@@ -224,7 +149,7 @@ static bool take_header(weft_findings *findings, weft_bytes line) {
         dots++;
     if (!dots || dots == line.len || line.data[dots] != ' ')
         return false;
-    skip_bytes(&line, dots + 1);
+    weft__line_skip(&line, dots + 1);
     if (line.len >= sizeof path)
         findings->foreign = true;
     else {
@@ -263,7 +188,7 @@ static bool take_unknown_warning(weft_findings *findings, weft_bytes line) {
     if (!has_text(line, "unrecognized command-line option") && !has_text(line, "unrecognized command line option") &&
         !has_text(line, "unknown warning option") && !has_text(line, "but not for C"))
         return false;
-    if (!find_quoted(line, &option) || !take_word(&option, "-W"))
+    if (!find_quoted(line, &option) || !weft__line_word(&option, "-W"))
         return false;
     refuse_rule(findings, option.data, option.len);
     return true;
@@ -291,7 +216,7 @@ static bool take_fatal(weft_findings *findings, weft_bytes line) {
     const char *at = memmem(line.data, line.len, fatal, sizeof fatal - 1);
     if (!at || memchr(line.data, ':', (size_t) (at - line.data)))
         return false;
-    skip_bytes(&line, (size_t) (at - line.data) + sizeof fatal - 1);
+    weft__line_skip(&line, (size_t) (at - line.data) + sizeof fatal - 1);
     weft__findings_add(findings, &(weft_found){.severity = WEFT_SEVERITY_ERROR, .message = hide_denied(findings, line)});
     return true;
 }
@@ -306,7 +231,7 @@ void weft__parse_compiler(weft_findings *findings, const weft_check_output *outp
         "It includes a file that is none of the compiler's own, so nothing that the compiler said is shown.";
     weft_bytes rest = output->err, line;
     size_t before = findings->count;
-    while (next_line(&rest, &line))
+    while (weft__line_next(&rest, &line))
         read_compiler_line(findings, line);
     if (!findings->foreign)
         return;
@@ -326,16 +251,16 @@ void weft__parse_node(weft_findings *findings, const weft_check_output *output) 
     weft_bytes rest = output->err, line;
     if (output->exit_code == 0)
         return;
-    while (next_line(&rest, &line)) {
+    while (weft__line_next(&rest, &line)) {
         weft_bytes at = line;
         size_t blanks = 0;
         while (blanks < line.len && (line.data[blanks] == ' ' || line.data[blanks] == '\t'))
             blanks++;
-        if (!found.line && take_file(findings, &at) && take_word(&at, ":") && take_number(&at, &found.line))
+        if (!found.line && take_file(findings, &at) && weft__line_word(&at, ":") && weft__line_number(&at, &found.line))
             continue;
         if (found.line && !found.column && blanks < line.len && line.data[blanks] == '^')
             found.column = (int64_t) blanks + 1;
-        else if (found.line && take_word(&line, "SyntaxError: ")) {
+        else if (found.line && weft__line_word(&line, "SyntaxError: ")) {
             found.message = line;
             weft__findings_add(findings, &found);
             return;
@@ -349,12 +274,12 @@ void weft__parse_node(weft_findings *findings, const weft_check_output *output) 
  * in the same form and in quotes. */
 void weft__parse_shell(weft_findings *findings, const weft_check_output *output) {
     weft_bytes rest = output->err, line;
-    while (next_line(&rest, &line)) {
+    while (weft__line_next(&rest, &line)) {
         weft_found found = {.severity = output->exit_code == 0 ? WEFT_SEVERITY_WARNING : WEFT_SEVERITY_ERROR};
-        if (!take_file(findings, &line) || !take_word(&line, ": "))
+        if (!take_file(findings, &line) || !weft__line_word(&line, ": "))
             continue;
-        take_word(&line, "line ");
-        if (!take_number(&line, &found.line) || !take_word(&line, ": ") || !line.len || *line.data == '`')
+        weft__line_word(&line, "line ");
+        if (!weft__line_number(&line, &found.line) || !weft__line_word(&line, ": ") || !line.len || *line.data == '`')
             continue;
         found.message = line;
         weft__findings_add(findings, &found);
@@ -375,12 +300,12 @@ static bool is_about_imports(weft_bytes rule) {
 /* code.ts(1,7): error TS2322: message */
 static void read_typescript_line(weft_findings *findings, weft_bytes line) {
     weft_found found = {0};
-    if (!take_file(findings, &line) || !take_word(&line, "(") || !take_number(&line, &found.line) ||
-        !take_word(&line, ",") || !take_number(&line, &found.column) || !take_word(&line, "): "))
+    if (!take_file(findings, &line) || !weft__line_word(&line, "(") || !weft__line_number(&line, &found.line) ||
+        !weft__line_word(&line, ",") || !weft__line_number(&line, &found.column) || !weft__line_word(&line, "): "))
         return;
-    found.severity = take_word(&line, "error ") ? WEFT_SEVERITY_ERROR : WEFT_SEVERITY_WARNING;
+    found.severity = weft__line_word(&line, "error ") ? WEFT_SEVERITY_ERROR : WEFT_SEVERITY_WARNING;
     if (found.severity == WEFT_SEVERITY_WARNING)
-        take_word(&line, "warning ");
+        weft__line_word(&line, "warning ");
     const char *colon = memchr(line.data, ':', line.len);
     if (!colon)
         return;
@@ -389,15 +314,15 @@ static void read_typescript_line(weft_findings *findings, weft_bytes line) {
         return;
     found.rule = rule.data;
     found.rule_len = rule.len;
-    skip_bytes(&line, rule.len + 1);
-    skip_blanks(&line);
+    weft__line_skip(&line, rule.len + 1);
+    weft__line_blanks(&line);
     found.message = line;
     weft__findings_add(findings, &found);
 }
 
 void weft__parse_typescript(weft_findings *findings, const weft_check_output *output) {
     weft_bytes rest = output->out, line;
-    while (next_line(&rest, &line))
+    while (weft__line_next(&rest, &line))
         read_typescript_line(findings, line);
 }
 
@@ -411,7 +336,7 @@ static weft_doc *read_json(weft_findings *findings, weft_bytes text) {
 }
 
 static void add_json_issue(weft_findings *findings, const weft_json *message, weft_found found) {
-    if (weft_text(message, &found.message) < 0)
+    if (weft_bytes_of(message, &found.message) < 0)
         found.message = (weft_bytes){"", 0};
     weft__findings_add(findings, &found);
 }
@@ -462,7 +387,7 @@ static void read_eslint_message(weft_findings *findings, const weft_json *one) {
     const char *rule = weft_get_str(one, "ruleId", "");
     weft_json message = weft_get(one, "message");
     weft_bytes text;
-    if (weft_text(&message, &text) >= 0 && has_text(text, "Definition for rule")) {
+    if (weft_bytes_of(&message, &text) >= 0 && has_text(text, "Definition for rule")) {
         refuse_rule(findings, rule, strlen(rule));
         return;
     }

@@ -88,12 +88,6 @@ static int64_t idle_ms(const weft_engine *engine, const weft_agent *agent, bool 
     return agent->idle_ms ? agent->idle_ms : longer ? limits->talk_idle_ms : limits->idle_ms;
 }
 
-/* Is this a turn of a conversation, in a session that was there before it? One that was made for its task has its number. */
-static bool is_talk(const known_task *task) {
-    const char *number = strrchr(task->pub.id, '-'), *session = strrchr(task->pub.session, '-');
-    return !number || !session || strcmp(number, session) != 0;
-}
-
 static void end_oldest_idle(weft_engine *engine) {
     pool_process *oldest = NULL;
     size_t count = 0;
@@ -257,6 +251,12 @@ static void pool_on_usage(void *ctx, const weft_json *usage) {
         weft__run_usage(session->run, usage);
 }
 
+static void pool_on_told(void *ctx, uint64_t at) {
+    const pool_session *session = ctx;
+    if (session->run)
+        weft__run_told(session->run, at);
+}
+
 static void pool_on_result(void *ctx, const weft_json *result) {
     const pool_session *session = ctx;
     if (session->run)
@@ -319,6 +319,7 @@ static const weft_session_host session_host = {
     .on_request = pool_on_request,
     .on_usage = pool_on_usage,
     .on_result = pool_on_result,
+    .on_told = pool_on_told,
     .on_turn_end = pool_on_turn_end,
 };
 
@@ -334,9 +335,9 @@ static bool same_list(const char *const *a, const char *const *b) {
 }
 
 bool weft__pool_same_agent(const weft_agent *a, const weft_agent *b) {
-    return a == b ||
-           (weft__texts_equal(a->name, b->name) && weft__texts_equal(a->driver, b->driver) && same_list(a->argv, b->argv) &&
-            same_list(a->env, b->env) && a->outside == b->outside && a->idle_ms == b->idle_ms && a->wire == b->wire);
+    return a == b || (weft__texts_equal(a->name, b->name) && weft__texts_equal(a->driver, b->driver) &&
+                      same_list(a->argv, b->argv) && same_list(a->env, b->env) && a->outside == b->outside &&
+                      a->idle_ms == b->idle_ms && a->wire == b->wire && a->runner == b->runner);
 }
 
 static const weft_driver *driver_named(const weft_engine *engine, const char *name) {
@@ -347,7 +348,7 @@ static const weft_driver *driver_named(const weft_engine *engine, const char *na
 }
 
 const weft_driver *weft__pool_driver(const weft_engine *engine, const weft_agent *agent) {
-    return driver_named(engine, agent->driver);
+    return agent->runner ? &weft__driver_runner : driver_named(engine, agent->driver);
 }
 
 bool weft__pool_has_place(const pool_process *process, const weft_agent *agent) {
@@ -401,7 +402,7 @@ static pool_process *new_process(weft_engine *engine, const weft_agent *agent, c
 }
 
 int weft__pool_process_open(weft_engine *engine, const weft_agent *agent, const char *task, bool talks, pool_process **ret) {
-    const weft_driver *driver = driver_named(engine, agent->driver);
+    const weft_driver *driver = weft__pool_driver(engine, agent);
     pool_process *made = driver ? new_process(engine, agent, driver, talks) : NULL;
     if (!made)
         return driver ? -ENOMEM : -ENOTSUP;
@@ -457,6 +458,52 @@ static int parse_or_null(const weft_engine *engine, const char *text, weft_doc *
     return text ? weft_doc_parse(text, strlen(text), engine->alloc, ret) : 0;
 }
 
+static bool has_server_named(const weft_json *list, const char *name) {
+    for (weft_iter it = weft_iterate(list); weft_next(&it);)
+        if (strcmp(weft_get_str(&it.value, "name", ""), name) == 0)
+            return true;
+    return false;
+}
+
+/* Those that the configuration gives the agent, behind the session's own: of two with one name the session's counts. */
+static int put_more_servers(weft_buf *out, const weft_alloc *alloc, const weft_json *own, const weft_json *more) {
+    int r = weft__buf_put(out, alloc, "[", 1);
+    if (r >= 0 && weft_count(own))
+        r = weft__buf_put(out, alloc, own->text + 1, own->len - 2);
+    for (weft_iter it = weft_iterate(more); r >= 0 && weft_next(&it);) {
+        if (has_server_named(own, weft_get_str(&it.value, "name", "")))
+            continue;
+        r = weft__buf_len(out) > 1 ? weft__buf_put(out, alloc, ",", 1) : 0;
+        if (r >= 0)
+            r = weft__buf_put(out, alloc, it.value.text, it.value.len);
+    }
+    return r < 0 ? r : weft__buf_put(out, alloc, "]", 1);
+}
+
+static int add_agent_servers(const pool_process *process, weft_doc **servers) {
+    const weft_engine *engine = process->engine;
+    weft_buf given = {0}, all = {0};
+    weft_doc *more = NULL, *joined = NULL;
+    weft_json none = {0};
+    if (!engine->opts.agent_servers || process->driver->one_turn)
+        return 0;
+    int r = engine->opts.agent_servers(engine->opts.ctx, process->agent->name, &given);
+    if (r >= 0 && weft__buf_len(&given))
+        r = weft_doc_parse(weft__buf_head(&given), weft__buf_len(&given), engine->alloc, &more);
+    if (r >= 0 && more)
+        r = put_more_servers(&all, engine->alloc, *servers ? weft_doc_root(*servers) : &none, weft_doc_root(more));
+    if (r >= 0 && more)
+        r = weft_doc_parse(weft__buf_head(&all), weft__buf_len(&all), engine->alloc, &joined);
+    if (joined) {
+        weft_doc_free(*servers);
+        *servers = joined;
+    }
+    weft_doc_free(more);
+    weft__buf_done(&given, engine->alloc);
+    weft__buf_done(&all, engine->alloc);
+    return r;
+}
+
 /* As it is known; must_exist: only the conversation that it is to go on with. */
 static int open_in_driver(pool_session *made, const known_session *known, bool must_exist) {
     pool_process *process = made->process;
@@ -465,6 +512,8 @@ static int open_in_driver(pool_session *made, const known_session *known, bool m
     weft_doc *servers = NULL, *settings = NULL;
     const char *folder = find_folder(engine, known, room);
     int r = folder ? parse_or_null(engine, known ? known->pub.servers : NULL, &servers) : -ENOTDIR;
+    if (r >= 0)
+        r = add_agent_servers(process, &servers);
     if (r >= 0)
         r = parse_or_null(engine, known ? known->pub.settings : NULL, &settings);
     if (r >= 0 && settings &&
@@ -497,7 +546,7 @@ int weft__pool_session_open(pool_process *process, const known_session *known, c
     weft__list_push(&process->sessions, &made->link);
     process->session_count++;
     /* Somebody connected keeps nothing of a session, and no task goes on with one. */
-    made->stale = process->agent->wire != NULL;
+    made->stale = process->agent->wire != NULL || process->agent->runner != NULL;
     process->retired |= !made->stale && ++process->opened >= MOST_OPENED;
     int r = open_in_driver(made, known, must_exist);
     if (r < 0) {
@@ -544,7 +593,7 @@ static int prompt_in(pool_process *process, struct run *run, const weft_turn_spe
 
 /* One that lives may be about to die: then it takes no turn, and a new one does. */
 static bool prompt_living(weft_engine *engine, struct run *run, const weft_turn_spec *turn, pool_session **ret) {
-    bool talks = is_talk(run->task), kept = may_be_kept(engine, run->agent, talks);
+    bool talks = weft__task_is_talk(&run->task->pub), kept = may_be_kept(engine, run->agent, talks);
     pool_session *session = kept ? find_idle_session(engine, run->agent, run->task->pub.session) : NULL;
     pool_process *process = session ? session->process : kept ? weft__pool_process_find(engine, run->agent) : NULL;
     if (!process)
@@ -566,7 +615,7 @@ int weft__pool_prompt(weft_engine *engine, struct run *run, const weft_turn_spec
         return -ENOTDIR;
     if (prompt_living(engine, run, turn, ret))
         return 0;
-    int r = weft__pool_process_open(engine, run->agent, turn->task, is_talk(run->task), &process);
+    int r = weft__pool_process_open(engine, run->agent, turn->task, weft__task_is_talk(&run->task->pub), &process);
     if (r < 0)
         return r;
     r = prompt_in(process, run, turn, &session);
@@ -601,6 +650,19 @@ void weft__pool_pause(pool_session *session, bool paused) {
     process->pauses += paused ? 1 : (size_t) -1;
     if (process->pauses == (paused ? 1 : 0))
         process->driver->pause(process->handle, paused);
+}
+
+void weft__pool_kept(pool_session *session, uint64_t at) {
+    const weft_driver *driver = session->process->driver;
+    if (driver->kept && !session->leaving)
+        driver->kept(session->handle, at);
+}
+
+void weft__pool_let_go(pool_session *session) {
+    pool_process *process = session->process;
+    leave_turn(session);
+    weft__pool_session_close(session);
+    weft__pool_process_retire(process);
 }
 
 void weft__pool_forget_run(pool_session *session) {

@@ -23,6 +23,10 @@ int weft__pool_accept(pool_session *session, const char *key, const weft_json *c
 /* End the turn; force: with its process, now. */
 void weft__pool_cancel(pool_session *session, bool force);
 void weft__pool_pause(pool_session *session, bool paused);
+/* What the run was told up to this number is durable. */
+void weft__pool_kept(pool_session *session, uint64_t at);
+/* The run is freed, and its turn goes on without us: on a runner. */
+void weft__pool_let_go(pool_session *session);
 /* The run is freed: nothing is told to it any more. */
 void weft__pool_forget_run(pool_session *session);
 /* What is asked of agents besides turns. done is called once, later, as driver.h has it, also when the engine is freed

@@ -71,9 +71,11 @@ static weft_engine_limits fill_limits(const weft_engine_limits *given) {
         .question_ms = given->question_ms,
         .retry_ms = or_ms(given->retry_ms, second),
         .again_ms = or_ms(given->again_ms, second),
+        .guests_ms = or_ms(given->guests_ms, 10 * second),
         .keep_bytes = given->keep_bytes ? given->keep_bytes : (uint64_t) 1 << 30,
         .keep_ms = or_ms(given->keep_ms, 30 * day),
         .keep_output = given->keep_output ? given->keep_output : (uint64_t) 16 << 20,
+        .lease_ms = or_ms(given->lease_ms, 300 * second),
         .past_page = or_size(given->past_page, 64),
         .cost = given->cost,
     };
@@ -265,11 +267,19 @@ static void hub_stopped(void *ctx, int r) {
     weft__later(engine->loop, &engine->stopped_later);
 }
 
+/* What was let go runs elsewhere. */
+static bool something_runs(const weft_engine *engine) {
+    for (weft_link *link = engine->slots.next; link != &engine->slots; link = link->next)
+        if (!WEFT_CONTAINER(link, known_task, slot)->letting_go || WEFT_CONTAINER(link, known_task, slot)->run)
+            return true;
+    return false;
+}
+
 /* When nothing runs, nothing is under way and everything is saved, the last event. */
 void weft__stop_check(weft_engine *engine) {
     struct draft draft = {.engine = engine};
-    if (engine->phase != STOPPING || engine->stop_sent || !weft__list_empty(&engine->slots) ||
-        !weft__list_empty(&engine->sent) || !weft__pool_empty(engine))
+    if (engine->phase != STOPPING || engine->stop_sent || something_runs(engine) || !weft__list_empty(&engine->sent) ||
+        !weft__pool_empty(engine))
         return;
     if (weft__save_unfinished(engine)) {
         if (!engine->saving)
@@ -288,6 +298,8 @@ static void end_runs(weft_engine *engine) {
     for (weft_link *link = engine->slots.next, *next; link != &engine->slots; link = next) {
         known_task *task = WEFT_CONTAINER(link, known_task, slot);
         next = link->next;
+        if (task->letting_go)
+            continue;
         task->pub.stopping = true;
         if (task->run)
             weft__run_stop(task->run, engine->force);
@@ -320,6 +332,7 @@ void weft__engine_stop(weft_engine *engine, bool force, void (*on_stopped)(void 
     weft__sessions_soon(engine); /* commands on sessions under way fail */
     weft__timer_set(engine->loop, &engine->queue_timer, INT64_MAX);
     weft__pool_stop(engine, false);
+    weft__runners_let_go(engine);
     if (force)
         end_runs(engine);
     else
@@ -353,6 +366,7 @@ static void init_lists(weft_engine *engine) {
         &engine->transcripts,
         &engine->transcripts_waiting,
         &engine->late_snapshots,
+        &engine->prunes,
     };
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         weft__list_init(lists[i]);
@@ -362,6 +376,7 @@ static void init_lists(weft_engine *engine) {
     weft__queue_init(engine);
     weft__pool_init(engine);
     weft__roles_init(engine);
+    weft__runners_init(engine);
     weft__sessions_init(engine);
     weft__requests_init(engine);
     weft__items_init(engine);
@@ -392,6 +407,8 @@ int weft__engine_new(const weft_engine_opts *opts, weft_engine **ret) {
         engine->program = weft__strndup(engine->alloc, opts->program, strlen(opts->program));
     engine->folder = weft__strndup(engine->alloc, folder, strlen(folder));
     int r = (engine->program || !opts->program) && engine->folder ? 0 : -ENOMEM;
+    if (r >= 0 && opts->setup)
+        r = weft_doc_parse(opts->setup->text, opts->setup->len, engine->alloc, &engine->setup);
     if (r >= 0)
         r = weft__watch_new(engine->loop, weft__store_fd(engine->store), on_store, engine, &engine->watch);
     if (r < 0) {
@@ -429,8 +446,11 @@ weft_engine *weft__engine_free(weft_engine *engine) {
     free_tasks(engine);
     weft__pool_drop(engine);
     weft__guests_drop(engine);
+    weft__runners_drop(engine);
     weft__erasings_drop(engine);
     weft__changes_drop(engine);
+    weft__worktrees_drop(engine);
+    weft_doc_free(engine->setup);
     weft__sessions_drop(engine);
     weft__requests_drop(engine);
     weft__items_drop(engine);

@@ -10,13 +10,14 @@
 #ifndef WEFT_ENGINE_H
 #define WEFT_ENGINE_H
 
+#include "buf.h"
 #include "driver.h"
 #include "events.h"
 #include "list.h"
-#include "snapshots.h"
 #include "spent.h"
 #include "store.h"
 #include "terminals.h"
+#include "worktrees.h"
 
 typedef struct weft_engine weft_engine;
 typedef struct weft_request weft_request; /* once.h */
@@ -51,9 +52,11 @@ typedef struct weft_engine_limits {
     int64_t question_ms;       /* how long a question waits: <=0 for ever */
     int64_t retry_ms;          /* before the first retry: 1 s, then twice as long each time, at most 60 s */
     int64_t again_ms;          /* between two attempts to store what must not be lost: 1 s */
+    int64_t guests_ms;         /* after a start, tasks of a role wait so long for those who had registered: 10 s */
     uint64_t keep_bytes;       /* of all events: 1 GiB */
     int64_t keep_ms;           /* 30 days */
     uint64_t keep_output;      /* bytes of one session's stream: 16 MiB */
+    int64_t lease_ms;          /* how long a runner that is away keeps its tasks: 5 min */
     size_t past_page;          /* documents of the past in one turn of the loop: 64, a fraction of a millisecond */
     weft_cost_limits cost;
 } weft_engine_limits;
@@ -67,6 +70,7 @@ typedef struct weft_engine_opts {
     const char *program;               /* this binary; NULL: the one that runs */
     const char *folder;                /* absolute */
     bool isolate;                      /* sessions that say nothing of it work in worktrees */
+    const weft_json *setup;            /* [{command[], timeout_ms?}]: what runs in a new worktree; copied; NULL: nothing */
     const weft_passage *passages;      /* what agents may ask of their client; borrowed; NULL: nothing but permission */
     void *passage_ctx;                 /* for the handlers of these */
     weft_snapshots *snapshots;         /* of the folder, before and after each turn; borrowed, freed before the engine, which
@@ -78,6 +82,9 @@ typedef struct weft_engine_opts {
     int64_t (*wall_ms)(void *ctx);                /* NULL: the system's clock */
     int64_t (*steady_ms)(void *ctx);              /* one that nobody sets; NULL: the time since the machine was started */
     void (*on_note)(void *ctx, const char *line); /* for a log; may be NULL */
+    /* The MCP servers that this agent gets in every session besides the session's own, in the form of ACP: a JSON array,
+     * appended. Nothing: none. <0: the session cannot be opened now. May be NULL. */
+    int (*agent_servers)(void *ctx, const char *agent, weft_buf *out);
     void *ctx;
 } weft_engine_opts;
 
@@ -149,6 +156,9 @@ typedef struct weft_event_listener {
     void (*on_event)(struct weft_event_listener *listener, const weft_event *event, const weft_json *data);
 } weft_event_listener;
 void weft__engine_listen(weft_engine *engine, weft_event_listener *listener);
+/* Asked of events of plans when a session is deleted: does this one go with it, although it does not name it? NULL: none. */
+typedef bool weft_erase_too(void *ctx, const char *session, const weft_json *data);
+void weft__engine_erase_too(weft_engine *engine, weft_erase_too *too, void *ctx);
 void weft__engine_unlisten(weft_event_listener *listener);
 
 /* Append an event of one's own: automation, files, notices. data is written now. done may be NULL. -EAGAIN: the journal has
@@ -198,11 +208,12 @@ typedef struct weft_task_changes {
     const char *spans;  /* JSON: pairs of trees between which others worked too; NULL */
     const char *others; /* JSON: their ids, not all if they are many; NULL */
     bool undone;
-    bool late; /* the second one was taken at a later start */
+    bool late;                      /* the second one was taken at a later start */
+    char merged[WEFT_SNAPSHOT_HEX]; /* the commit of the project that has it, if it was in a worktree; "" */
     uint64_t files, added, modified, deleted, renamed, additions, deletions;
     char text[]; /* the memory of the above */
 } weft_task_changes;
-#define WEFT_CHANGES_MEMBERS 18
+#define WEFT_CHANGES_MEMBERS 19
 /* As JSON, in members; none when there is nothing to say. trees: also what only the engine needs. */
 weft_val weft__changes_val(const weft_task_changes *changes, bool trees, weft_member members[WEFT_CHANGES_MEMBERS]);
 
@@ -226,6 +237,7 @@ typedef struct weft_task {
     int64_t timeout_ms;                           /* <0 none */
     const char *role;                             /* whichever holder of it is free does this; NULL: the agent named */
     const char *task_type;                        /* and takes tasks of this type; NULL: any */
+    const char *runner, *label;                   /* it runs on this runner, or one with this label; NULL: here */
     int64_t quiet_ms;                             /* how long its agent may say nothing; 0: for ever */
     int64_t attempt, retries;
     int64_t depth; /* of causes: 0 a person's */
@@ -239,6 +251,7 @@ typedef struct weft_task {
     weft_bytes tail;                  /* the end of its output, of the last attempt, at most WEFT_TASK_TAIL bytes */
     uint64_t output_bytes;            /* all of it, in this attempt */
     bool output_cut;                  /* it said more than that, which could not be kept */
+    bool seen;                        /* somebody has looked at how this attempt ended */
 } weft_task;
 
 /* Where the agent of a session works. */
@@ -261,6 +274,8 @@ typedef struct weft_task_spec {
     int64_t timeout_ms;    /* 0: the agent's or the engine's; <0 none */
     const char *role;      /* whoever holds it does this, see roles.h; then neither agent nor session is named */
     const char *task_type; /* only a holder that takes this type; NULL: any */
+    const char *runner;    /* on this runner, see runners.h; NULL: here, or where its session is */
+    const char *label;     /* on any runner with this label; NULL: none */
     int64_t quiet_ms;      /* it fails when its agent says nothing for so long; 0: it may */
     int64_t retries;
     int64_t depth;
@@ -277,7 +292,8 @@ typedef void weft_task_done(void *ctx, int r, const weft_task *task);
 
 /* Fails now: -EINVAL an empty prompt, metadata that is no object, a key over 1 KiB, an agent that is not the session's, a
  * worktree for a role or in a session that has none;
- * -EMSGSIZE a prompt or metadata (1 MiB) too long; -ENOENT no such agent; -ENODEV nobody holds the role; -ESRCH no such
+ * -EMSGSIZE a prompt or metadata (1 MiB) too long; -ENOENT no such agent; -ENODEV nobody holds the role, or no such
+ * runner is known; -ESRCH no such
  * session; -ESTALE that session is closed, or about to be; -EBUSY that session, or its group, has a task already; -EDQUOT so
  * many wait in that session already; -ENOBUFS the queue is full; -ESHUTDOWN the engine is stopping. Or later, with the
  * store's error, or -EEXIST: the key's task is in the journal, but no longer remembered. -ENOTUNIQ: the key was used for
@@ -290,6 +306,13 @@ int weft__task_submit(weft_engine *engine, const weft_task_spec *spec, weft_task
  * it has ended, -ESHUTDOWN. A task that ends by itself meanwhile: done with -EALREADY. */
 int weft__task_cancel(weft_engine *engine, const char *id, const char *by, weft_task_done *done, void *ctx);
 const weft_task *weft__task_find(const weft_engine *engine, const char *id);
+/* Is it a turn of a conversation, in a session that was there before it? */
+bool weft__task_is_talk(const weft_task *task);
+/* Somebody has looked at how it ended; by: who. 1: that is known already, and done does not run. -ENOENT: there is none of
+ * this id; -EBUSY: it has not ended; -ENOMEM, -EAGAIN, -ESHUTDOWN. */
+int weft__task_seen(weft_engine *engine, const char *id, const char *by, void (*done)(void *ctx, int r), void *ctx);
+/* The number that the next one gets. */
+uint64_t weft__task_next(const weft_engine *engine);
 /* The one that was submitted with this key; NULL: none is remembered. */
 const weft_task *weft__task_find_key(const weft_engine *engine, const char *key);
 /* A line of the hub's own among what its agent writes to standard error, for whoever watches. Nothing unless it runs. */
@@ -336,6 +359,37 @@ typedef struct weft_undo_order {
 int weft__task_undo(weft_engine *engine, const char *id, const weft_undo_order *order, weft_undo_done *done, void *ctx);
 /* An undo that was interrupted by an end of the daemon is over: record it. */
 void weft__task_undone(weft_engine *engine, const weft_undone *undone);
+
+typedef struct weft_merge_order {
+    const char *by;
+    weft_merge_how how;
+    const char *message; /* of commits that are made, at most WEFT_WORKTREE_MESSAGE; NULL: the prompt's first line */
+} weft_merge_order;
+/* Bring the work of the task's session, which is in a worktree, into the project (worktrees.h). done when that is in the
+ * journal, or with r < 0, or with conflicts. -ENOENT no such task; -EOPNOTSUPP there are no snapshots here; -ENOTDIR it did
+ * not work in a worktree; -ENODATA that is not there; -EBUSY something is done in it; -EAGAIN another merge is under way. */
+int weft__task_merge(weft_engine *engine, const char *id, const weft_merge_order *order, weft_merge_done *done, void *ctx);
+/* One that was interrupted by an end of the daemon is over: record it. */
+void weft__task_merged(weft_engine *engine, const weft_merged *merged);
+
+typedef struct weft_discard_order {
+    const char *by;
+    bool force; /* also what cannot be committed */
+} weft_discard_order;
+/* Remove the worktree of the task's session, and its branch, whatever they hold. All of it is committed first; merged.tip is
+ * that commit, which git keeps for a while. As above. */
+int weft__task_discard(weft_engine *engine, const char *id, const weft_discard_order *order, weft_merge_done *done,
+                       void *ctx);
+
+/* All worktrees of this journal. -EOPNOTSUPP; -EAGAIN not yet. */
+int weft__worktrees_list(weft_engine *engine, weft_worktree_listed *done, void *ctx);
+typedef struct weft_prune_order {
+    const char *by;
+    const char *name; /* this alone; NULL: all */
+    bool dry;         /* only say which */
+} weft_prune_order;
+/* Remove those in which nothing is to be done and that hold nothing that is nowhere else. */
+int weft__worktrees_prune(weft_engine *engine, const weft_prune_order *order, weft_worktree_listed *done, void *ctx);
 
 /* ---- sessions ---- */
 
@@ -386,6 +440,8 @@ typedef struct weft_session_order {
 /* r 0: the session as it is stored. <0: nothing was; error is a sentence of the agent's or NULL. Both are borrowed. */
 typedef void weft_session_done(void *ctx, int r, const weft_session *session, const char *error);
 
+/* Is it known, and not being deleted? What is stored of another one would outlive it. */
+bool weft__session_stays(const weft_engine *engine, const char *id);
 /* Each fails now, or completes later: with the store's error; with -EOPNOTSUPP the agent cannot, -ENOENT it does not know
  * that conversation, -EREMOTEIO it refused, or -EPIPE or -ETIMEDOUT it did not answer.
  *
@@ -413,6 +469,10 @@ int weft__session_remove(weft_engine *engine, const char *id, const char *by, we
 int weft__session_give_servers(weft_engine *engine, const char *id, const char *servers);
 
 const weft_session *weft__session_find(const weft_engine *engine, const char *id);
+/* Tasks that run in the same files as this one, which runs or will: their ids, borrowed. Returns how many, at most max. */
+size_t weft__task_beside(const weft_engine *engine, const char *id, const char **ret, size_t max);
+/* Whose a worktree is; NULL: nobody's any more. *ret_busy: something is done in it, or will be. */
+const weft_session *weft__worktree_session(const weft_engine *engine, const char *name, bool *ret_busy);
 /* The one that goes on with this conversation of an agent's; NULL: none does. */
 const weft_session *weft__session_find_own(const weft_engine *engine, const char *agent, const char *agent_session);
 /* Is it in a mode that is known to change nothing, as its agent said last, also when that is not stored yet? An agent in
@@ -490,6 +550,9 @@ typedef struct weft_question_answer {
 } weft_question_answer;
 int weft__question_answer_with(weft_engine *engine, const char *id, const weft_question_answer *answer,
                                weft_question_done *done, void *ctx);
+/* Who asked does not wait for an answer any more. reason is static: it goes into the event. -ENOENT; -EALREADY it is over.
+ */
+int weft__question_withdraw(weft_engine *engine, const char *id, const char *reason);
 const weft_question *weft__question_find(const weft_engine *engine, const char *id);
 /* The open ones, oldest first; with all also those that are over and still remembered (1,000). */
 const weft_question *weft__question_first(const weft_engine *engine, bool all);

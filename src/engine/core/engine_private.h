@@ -12,7 +12,8 @@
  *   session_commands.c  create, set, close, delete     session_facts.c  what agents say holds for a session
  *   session_erase.c     what goes with a deleted one
  *   firings.c      what rules did last                 transcript.c what was said in a session, read back
- *   run_terminals.c  terminals of a run's agent
+ *   run_terminals.c  terminals of a run's agent       run_questions.c  what a run's agent asks
+ *   task_tail.c    the end of what a task says          task_forget.c  tasks that have ended go
  *   context.c      what planner and executor are to know of
  *   once.c         requests that are done once         collections.c  values by key
  *   approval.c     answers that stand                   tool_call.c  what an agent asks permission for
@@ -20,7 +21,9 @@
  *   task_changes.c what a task changed, and putting it back
  *   run_changes.c  snapshots before and after a run
  *   task_worktree.c  a worktree for a session, before its first turn
+ *   worktree_setup.c  commands that run in a new one    worktree_commands.c  merging, discarding, listing, cleaning up
  *   cost.c         what turns have cost, and the limits of it
+ *   runners.c      other machines that run tasks
  *
  * A thing that is being stored is in its map already, with stored false, so that what is in flight counts where it must; it
  * cannot be found from outside before its event was delivered. */
@@ -38,7 +41,7 @@
 #include "sum.h"
 #include "watch.h"
 
-#define TASK_DATA 20 /* members of task.queued */
+#define TASK_DATA 22 /* members of task.queued */
 #define ENGINE_ID 32 /* room for "task-" and a number */
 /* Of tasks and questions: every reader of JSON can hold it, and nobody comes so far by counting. */
 #define ENGINE_NUMBERS ((uint64_t) 1 << 53)
@@ -112,6 +115,7 @@ typedef struct known_task {
     bool starting;          /* task.started is under way */
     bool ending;            /* task.cancelled of a queued task is under way */
     bool leaving;           /* its session is being closed, so it is being cancelled */
+    bool letting_go;        /* it goes on at its runner, and this daemon stops */
     bool resumes;           /* its last attempt was interrupted by a restart: the next one goes on with it */
     const char *group;      /* NULL: none */
     weft_link group_at;     /* in engine->queueing_groups */
@@ -121,6 +125,7 @@ typedef struct known_task {
     known_session *session; /* NULL: forgotten */
     weft_link turn;         /* in its session */
     struct run *run;
+    uint64_t lease, lease_at;        /* of its attempt: its number, and what its runner said up to here is stored */
     uint64_t output_from, output_to; /* seq of its first and last event in the session's stream; 0: none */
     char *tail;                      /* tail_cap bytes, of which the end is shown */
     size_t tail_len, tail_cap;
@@ -204,6 +209,8 @@ struct weft_engine {
     weft_link session_jobs, told; /* session_commands.c's, session_facts.c's */
     weft_link erasings;           /* session_erase.c's */
     weft_later erase_later;
+    weft_erase_too *erase_too; /* NULL: none */
+    void *erase_ctx;
     weft_later session_later;
     weft_timer session_timer;
     size_t fact_bytes; /* of all sessions */
@@ -220,6 +227,10 @@ struct weft_engine {
     weft_link guests; /* roles.c's: agents that registered */
     size_t guest_count;
     uint64_t guest_number;
+    bool guests_before[2], guests_known; /* had planners, executors registered before the start, and is all of that read? */
+    int64_t guests_due; /* monotonic: until then tasks of a role wait for who had registered before the start */
+    weft_link runners;  /* runners.c's: that are or were connected */
+    size_t runner_count;
 
     weft_map requests, known_requests; /* once.c's: under way, and over */
     weft_link all_requests, request_segments, request_repeats;
@@ -275,10 +286,14 @@ struct weft_engine {
     void (*on_ready)(void *ctx, int r);
     void *ready_ctx;
     int ready_r;
-    struct undo_record *undo; /* task_changes.c's: under way, or to be recorded; NULL: none */
-    weft_timer sweep_timer;   /* to forget snapshots of tasks that are not known any more; */
-    weft_past_waiter swept;   /* it waits for the past */
-    weft_link late_snapshots; /* that are being taken for what ran when a daemon ended */
+    struct undo_record *undo;   /* task_changes.c's: under way, or to be recorded; NULL: none */
+    struct merge_record *merge; /* worktree_commands.c's, likewise */
+    weft_link prunes;           /* its calls that are under way */
+    weft_doc *setup;            /* commands for new worktrees; NULL: none */
+    size_t pruning;             /* worktrees are being removed: look for one before it is used */
+    weft_timer sweep_timer;     /* to forget snapshots of tasks that are not known any more; */
+    weft_past_waiter swept;     /* it waits for the past */
+    weft_link late_snapshots;   /* that are being taken for what ran when a daemon ended */
     void (*on_stopped)(void *ctx);
     void *stopped_ctx;
     bool force, stop_sent;
@@ -373,7 +388,7 @@ known_task *weft__task_known(const weft_engine *engine, const char *id);
 known_task *weft__task_of(const weft_engine *engine, const weft_json *data); /* stored, by its taskId */
 typedef struct task_parts {
     const char *id, *prompt, *agent, *runs_on, *session, *metadata, *key, *group, *role, *task_type, *traceparent,
-        *tracestate;
+        *tracestate, *runner, *label;
     uint64_t number;
     int64_t priority, timeout_ms, retries, depth, quiet_ms;
     weft_task_permission permission;
@@ -400,8 +415,10 @@ int weft__task_give(weft_engine *engine, known_task *task, const char *agent);
 int weft__task_apply_queued(weft_engine *engine, const weft_event *event, const weft_json *data);
 int weft__task_apply_started(weft_engine *engine, const weft_event *event, const weft_json *data);
 int weft__task_apply_process(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__task_apply_seen(weft_engine *engine, const weft_event *event, const weft_json *data);
 int weft__task_apply_retrying(weft_engine *engine, const weft_event *event, const weft_json *data);
 int weft__task_apply_ended(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__task_apply_imported(weft_engine *engine, const weft_event *event, const weft_json *data);
 int weft__task_apply_output(weft_engine *engine, const weft_event *event, const weft_json *data);
 int weft__task_apply_counted(weft_engine *engine, const weft_event *event, const weft_json *data);
 /* Forget the oldest of what has ended, down to the limits. */
@@ -421,6 +438,12 @@ void weft__task_forget_changes(weft_engine *engine, known_task *task);
  */
 weft_snapshots *weft__task_snapshots(const weft_engine *engine, const known_task *task);
 int weft__session_apply_worktree(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__session_clear_worktree(weft_engine *engine, known_session *session);
+int weft__worktree_apply_merged(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__worktree_apply_removed(weft_engine *engine, const weft_event *event, const weft_json *data);
+void weft__worktrees_started(weft_engine *engine);
+void weft__worktrees_sweep(weft_engine *engine);
+void weft__worktrees_drop(weft_engine *engine);
 void weft__changes_started(weft_engine *engine);
 void weft__changes_drop(weft_engine *engine);
 
@@ -448,6 +471,8 @@ void weft__run_start(weft_engine *engine, known_task *task);
 void weft__run_cancel(struct run *run);
 void weft__run_stop(struct run *run, bool force);
 bool weft__run_is_ending(const struct run *run);
+/* Its turn goes on elsewhere, and its task stays running: it is freed as soon as nothing of it is under way. */
+void weft__run_let_go(struct run *run);
 void weft__run_answer(struct run *run, known_question *question);
 struct run *weft__run_free(struct run *run);
 
@@ -460,8 +485,10 @@ int weft__session_restore(weft_engine *engine, const weft_json *data);
 void weft__session_stored(weft_engine *engine, known_session *session, int64_t now);
 /* Title, folder, settings and servers; NULL: as it is. -ENOMEM. */
 /* What an order comes to, with the configuration. */
-static inline weft_isolation weft__isolation_meant(const weft_engine *engine, weft_isolation ordered) {
-    weft_isolation usual = engine->opts.isolate ? WEFT_ISOLATION_WORKTREE : WEFT_ISOLATION_NONE;
+static inline weft_isolation weft__isolation_meant(const weft_engine *engine, const weft_agent *agent,
+                                                   weft_isolation ordered) {
+    bool isolate = agent && agent->isolation ? agent->isolation > 0 : engine->opts.isolate;
+    weft_isolation usual = isolate ? WEFT_ISOLATION_WORKTREE : WEFT_ISOLATION_NONE;
     return ordered == WEFT_ISOLATION_OFF ? WEFT_ISOLATION_NONE : ordered ? ordered : usual;
 }
 /* "worktree", "worktree+changes"; NULL: none. */
@@ -555,6 +582,10 @@ int weft__question_of_run(weft_engine *engine, struct run *run, const weft_task 
 /* roles.c */
 /* By name: a configured one, or one that registered. */
 const weft_agent *weft__agent_known(const weft_engine *engine, const char *name);
+/* Behind a start: was the last task of each role done by somebody who had registered? Until they are back, or too much time
+ * has passed (weft__roles_due(), INT64_MAX: nobody is waited for), such tasks wait in the queue. */
+void weft__guests_look(weft_engine *engine);
+int64_t weft__roles_due(const weft_engine *engine);
 /* The least busy holder of a role that has a slot, another one than avoid where there is one; avoid may be NULL. With any,
  * also one without a slot. NULL: there is none. */
 const weft_agent *weft__role_pick(const weft_engine *engine, const char *role, const char *task_type, const char *avoid,
@@ -563,6 +594,32 @@ void weft__roles_init(weft_engine *engine);
 /* Forget those who have left and have nothing any more. */
 void weft__guests_tidy(weft_engine *engine);
 void weft__guests_drop(weft_engine *engine);
+
+/* runners.c */
+struct weft_runner_link;
+/* Is this attempt of a task on a runner? */
+static inline bool weft__task_is_lent(const known_task *task) {
+    return task->pub.runner || task->pub.label;
+}
+/* The least busy agent of a runner of this name, or with this label, that has a slot; another one than avoid where there is
+ * one. agent: the name that it has there, NULL: any. With any, also one that is away or has no slot. */
+const weft_agent *weft__runner_pick(const weft_engine *engine, const char *runner, const char *label, const char *agent,
+                                    const char *avoid, bool any);
+/* The agent that is called so here, "agent@runner"; NULL: there is none. */
+const weft_agent *weft__runner_agent(const weft_engine *engine, const char *name);
+/* The runner of such an agent has room for one more. */
+bool weft__runner_has_slot(const weft_engine *engine, const weft_agent *agent);
+/* At a start: its runner is away, and may come back. -ENOMEM. */
+int weft__runner_expect(weft_engine *engine, const char *agent);
+/* What it had is over: it is told. */
+void weft__runner_task_over(weft_engine *engine, const known_task *task, const weft_event *event, const weft_json *data);
+/* The daemon stops: what runs elsewhere goes on. */
+void weft__runners_let_go(weft_engine *engine);
+/* The daemon has started: what ran elsewhere is taken up again. */
+void weft__runners_take_up(weft_engine *engine);
+int weft__runner_apply_kept(weft_engine *engine, const weft_event *event, const weft_json *data);
+void weft__runners_init(weft_engine *engine);
+void weft__runners_drop(weft_engine *engine);
 
 /* agent.c */
 int weft__agent_apply_chosen(weft_engine *engine, const weft_event *event, const weft_json *data);

@@ -21,7 +21,7 @@ int weft__value_string(const weft_json *value, const char **ret) {
     if (*ret || weft_typeof(value) != WEFT_STRING)
         return 0;
     /* One with a NUL in it, or no memory to decode it: only the second is a failure. */
-    return weft_text(value, &text) >= 0 && memchr(text.data, '\0', text.len) ? 0 : -ENOMEM;
+    return weft_bytes_of(value, &text) >= 0 && memchr(text.data, '\0', text.len) ? 0 : -ENOMEM;
 }
 
 int weft__member(const weft_json *data, const char *name, const char **ret) {
@@ -32,7 +32,7 @@ int weft__member(const weft_json *data, const char *name, const char **ret) {
 /* Ours are plain, and a plain string is read without memory. */
 const char *weft__value_id(const weft_json *value, char ret[ENGINE_ID]) {
     weft_bytes text;
-    if (weft_text(value, &text) < 0 || text.len >= ENGINE_ID)
+    if (weft_bytes_of(value, &text) < 0 || text.len >= ENGINE_ID)
         return NULL;
     memcpy(ret, text.data, text.len);
     ret[text.len] = '\0';
@@ -46,7 +46,7 @@ const char *weft__id(const weft_json *data, const char *name, char ret[ENGINE_ID
 
 bool weft__value_says(const weft_json *value, const char *text) {
     weft_bytes is;
-    return weft_text(value, &is) >= 0 && is.len == strlen(text) && memcmp(is.data, text, is.len) == 0;
+    return weft_bytes_of(value, &is) >= 0 && is.len == strlen(text) && memcmp(is.data, text, is.len) == 0;
 }
 
 bool weft__field_is(const weft_json *data, const char *name, const char *text) {
@@ -94,9 +94,15 @@ static void act_started(weft_engine *engine, const weft_event *event, const weft
         weft__run_start(engine, task);
 }
 
+static void act_retrying(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    weft__runner_task_over(engine, weft__task_of(engine, data), event, data);
+    act_queue(engine, event, data);
+}
+
 /* A question of a task that has ended is not open: also one that was left by an earlier run. At a start, start.c does it. */
 static void act_ended(weft_engine *engine, const weft_event *event, const weft_json *data) {
     char id[ENGINE_ID];
+    weft__runner_task_over(engine, weft__task_of(engine, data), event, data);
     if (engine->phase >= READY && weft__id(data, "taskId", id))
         weft__question_withdraw_all(engine, id);
     act_queue(engine, event, data);
@@ -113,16 +119,22 @@ static const fold folds[] = {
     {"session.resumed", weft__session_apply_closed, NULL},
     {"session.deleted", weft__session_apply_deleted, NULL},
     {"worktree.made", weft__session_apply_worktree, NULL},
+    {"worktree.merged", weft__worktree_apply_merged, NULL},
+    {"worktree.discarded", weft__worktree_apply_removed, NULL},
+    {"worktree.removed", weft__worktree_apply_removed, NULL},
     {"task.queued", weft__task_apply_queued, act_queue},
     {"task.started", weft__task_apply_started, act_started},
+    {"runner.kept", weft__runner_apply_kept, NULL},
     {"task.process", weft__task_apply_process, NULL},
     {"task.snapshot", weft__task_apply_changes, NULL},
     {"task.changed", weft__task_apply_changes, NULL},
     {"task.undone", weft__task_apply_changes, NULL},
-    {"task.retrying", weft__task_apply_retrying, act_queue},
+    {"task.seen", weft__task_apply_seen, NULL},
+    {"task.retrying", weft__task_apply_retrying, act_retrying},
     {"task.completed", weft__task_apply_ended, act_ended},
     {"task.failed", weft__task_apply_ended, act_ended},
     {"task.cancelled", weft__task_apply_ended, act_ended},
+    {"task.imported", weft__task_apply_imported, NULL},
     {"question.asked", weft__question_apply_asked, weft__question_act_asked},
     {"question.answered", weft__question_apply_over, weft__question_act_over},
     {"question.expired", weft__question_apply_over, weft__question_act_over},

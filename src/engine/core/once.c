@@ -148,7 +148,7 @@ void weft__requests_forget_until(weft_engine *engine, uint64_t gseq) {
 /* A digest or key of ours: DIGEST characters. */
 static const char *read_digest(const weft_json *value, char ret[DIGEST + 1]) {
     weft_bytes text;
-    if (weft_text(value, &text) < 0 || text.len != DIGEST)
+    if (weft_bytes_of(value, &text) < 0 || text.len != DIGEST)
         return NULL;
     memcpy(ret, text.data, DIGEST);
     ret[DIGEST] = '\0';

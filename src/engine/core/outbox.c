@@ -21,6 +21,7 @@ struct parcel {
     weft_run_stream stream;
     known_question *question; /* asked or answered; data is the answer's option, not yet JSON. NULL: none */
     bool asks;
+    uint64_t at;           /* everything up to this number of its runner's is in this and those before it; 0: not known */
     size_t question_bytes; /* of what is asked: when it is stored, the question may be forgotten before this */
     weft_buf data;
 };
@@ -162,6 +163,22 @@ static void forget_sent(struct run *run) {
     }
 }
 
+bool weft__outbox_mark(struct run *run, uint64_t at) {
+    if (!weft__list_empty(&run->outbox)) {
+        WEFT_CONTAINER(run->outbox.prev, struct parcel, link)->at = at;
+        return false;
+    }
+    run->idle_at = at;
+    return !run->sending;
+}
+
+static uint64_t sent_up_to(const struct run *run) {
+    uint64_t at = 0;
+    for (weft_link *link = run->sent.next; link != &run->sent; link = link->next)
+        at = WEFT_CONTAINER(link, struct parcel, link)->at > at ? WEFT_CONTAINER(link, struct parcel, link)->at : at;
+    return at;
+}
+
 static void retry_sending(struct run *run, int r) {
     put_back_sent(run);
     if (run->turn && !run->paused) {
@@ -207,7 +224,12 @@ static void on_parcels_stored(void *ctx, int r) {
         retry_sending(run, r);
         return;
     }
+    uint64_t at = sent_up_to(run);
     forget_sent(run);
+    if (weft__list_empty(&run->outbox) && run->idle_at > at)
+        at = run->idle_at;
+    if (at && run->turn && r >= 0)
+        weft__pool_kept(run->turn, at);
     if (run->paused && run->outbox_bytes < RESUME_BELOW && run->turn) {
         run->paused = false;
         weft__pool_pause(run->turn, false);
@@ -227,8 +249,13 @@ void weft__outbox_flush(struct run *run) {
         weft__list_push(&run->sent, &first->link);
         add_parcel_to(&draft, run, first);
         bytes += parcel_bytes(first);
-    } while (bytes < APPEND_BYTES && draft.count < WEFT_STORE_EVENTS && !weft__list_empty(&run->outbox) && draft.r >= 0 &&
-             !(draft.counter && WEFT_CONTAINER(run->outbox.next, struct parcel, link)->asks));
+    } while (bytes < APPEND_BYTES && draft.count < WEFT_STORE_EVENTS - 1 && !weft__list_empty(&run->outbox) &&
+             draft.r >= 0 && !(draft.counter && WEFT_CONTAINER(run->outbox.next, struct parcel, link)->asks));
+    uint64_t at = sent_up_to(run);
+    if (at)
+        weft__draft_add(
+            &draft, WEFT_STREAM_HUB, "runner.kept",
+            WEFT_OBJ({"taskId", weft_str(run->task->id)}, {"lease", weft_uint(run->task->lease)}, {"at", weft_uint(at)}));
     run->sending = true;
     int r = weft__draft_send(&draft, NULL, on_parcels_stored, run);
     if (r < 0) {

@@ -370,6 +370,16 @@ void weft__question_close(weft_engine *engine, known_question *question, const c
         weft__again(engine, &question->expiry, r);
 }
 
+int weft__question_withdraw(weft_engine *engine, const char *id, const char *reason) {
+    known_question *question = weft__question_known(engine, id);
+    if (!question)
+        return -ENOENT;
+    if (question->pub.state != WEFT_QUESTION_OPEN)
+        return -EALREADY;
+    weft__question_close(engine, question, "question.withdrawn", reason);
+    return 0;
+}
+
 void weft__question_withdraw_all(weft_engine *engine, const char *task) {
     for (weft_link *link = engine->all_questions.next; link != &engine->all_questions; link = link->next) {
         known_question *question = WEFT_CONTAINER(link, known_question, link);

@@ -5,11 +5,12 @@
 
 #include <string.h>
 
+/* Those on runners do not take one of ours. */
 size_t weft__slots_taken(const weft_engine *engine, const char *agent) {
     size_t n = 0;
     for (weft_link *link = engine->slots.next; link != &engine->slots; link = link->next) {
         const known_task *task = WEFT_CONTAINER(link, known_task, slot);
-        n += !agent || strcmp(task->pub.runs_on, agent) == 0;
+        n += agent ? strcmp(task->pub.runs_on, agent) == 0 : !weft__task_is_lent(task);
     }
     return n;
 }
@@ -17,6 +18,8 @@ size_t weft__slots_taken(const weft_engine *engine, const char *agent) {
 bool weft__slot_free(const weft_engine *engine, const char *agent) {
     const weft_agent *known = agent ? weft__agent_known(engine, agent) : NULL;
     size_t max = engine->limits.max_running == SIZE_MAX ? 0 : engine->limits.max_running;
+    if (known && known->runner)
+        return max && weft__runner_has_slot(engine, known);
     if (weft__slots_taken(engine, NULL) >= max)
         return false;
     return !known || !known->max_running || weft__slots_taken(engine, agent) < known->max_running;
@@ -48,20 +51,30 @@ static void start_stored(void *ctx, int r) {
     weft__again(engine, &engine->queue_timer, r);
 }
 
+/* Who does it is decided when it starts. */
+static bool is_placed(const known_task *task) {
+    return task->pub.role || weft__task_is_lent(task);
+}
+
 /* After an attempt that failed, another one than that was tried where there is one. */
 static const weft_agent *holder_for(const weft_engine *engine, const known_task *task) {
     const weft_task *pub = &task->pub;
-    return weft__role_pick(engine, pub->role, pub->task_type, pub->attempt ? pub->runs_on : NULL, false);
+    const char *before = pub->attempt ? pub->runs_on : NULL;
+    if (weft__task_is_lent(task))
+        return engine->limits.max_running == SIZE_MAX
+                   ? NULL
+                   : weft__runner_pick(engine, pub->runner, pub->label, pub->agent, before, false);
+    return weft__role_pick(engine, pub->role, pub->task_type, before, false);
 }
 
 static bool has_free_agent(const weft_engine *engine, const known_task *task) {
-    return task->pub.role ? holder_for(engine, task) != NULL : weft__slot_free(engine, task->pub.runs_on);
+    return is_placed(task) ? holder_for(engine, task) != NULL : weft__slot_free(engine, task->pub.runs_on);
 }
 
 /* Take the slot now: what is under way counts. */
 static int start_task_of_queue(weft_engine *engine, known_task *task) {
     struct draft draft = {.engine = engine};
-    const weft_agent *holder = task->pub.role ? holder_for(engine, task) : NULL;
+    const weft_agent *holder = is_placed(task) ? holder_for(engine, task) : NULL;
     if (holder && weft__task_give(engine, task, holder->name) < 0)
         return -ENOMEM;
     weft__draft_add(&draft, WEFT_STREAM_HUB, "task.started",
@@ -85,7 +98,7 @@ static bool has_its_turn(const known_task *task) {
 /* The first that may run; *ret_due is when one more may. */
 static known_task *next_to_run(weft_engine *engine, int64_t *ret_due) {
     int64_t now = weft_loop_now(engine->loop);
-    *ret_due = INT64_MAX;
+    *ret_due = engine->queue_count ? weft__roles_due(engine) : INT64_MAX;
     for (weft_link *link = engine->queue.next; link != &engine->queue; link = link->next) {
         known_task *task = WEFT_CONTAINER(link, known_task, place);
         if (task->starting || task->ending || !has_its_turn(task) || !has_free_agent(engine, task))
@@ -101,7 +114,10 @@ static known_task *next_to_run(weft_engine *engine, int64_t *ret_due) {
 void weft__queue_run(weft_engine *engine) {
     int64_t due = INT64_MAX;
     known_task *task;
-    while (engine->phase == READY && weft__slot_free(engine, NULL) && (task = next_to_run(engine, &due))) {
+    if (engine->phase == READY && !engine->guests_known)
+        weft__guests_look(engine);
+    while (engine->phase == READY && (weft__slot_free(engine, NULL) || engine->runner_count) &&
+           (task = next_to_run(engine, &due))) {
         int r = start_task_of_queue(engine, task);
         if (r < 0) {
             weft__again(engine, &engine->queue_timer, r);

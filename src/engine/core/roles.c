@@ -47,7 +47,7 @@ const weft_agent *weft__agent_known(const weft_engine *engine, const char *name)
     for (weft_link *link = engine->guests.next; !agent && name && link != &engine->guests; link = link->next)
         if (!guest_at(link)->left && strcmp(guest_at(link)->name, name) == 0)
             agent = &guest_at(link)->agent;
-    return agent;
+    return agent || !name ? agent : weft__runner_agent(engine, name);
 }
 
 /* NULL: the configuration says nothing about it. */
@@ -126,9 +126,54 @@ static bool is_better(const weft_engine *engine, const weft_holder *a, const wef
     return again_a != again_b ? again_b : is_less_busy(engine, a, b);
 }
 
+/* ---- behind a start ---- */
+
+/* "executor@7": no agent of the configuration is called so. */
+static bool is_guest_of(const char *name, const char *role) {
+    size_t len = strlen(role);
+    return name && strncmp(name, role, len) == 0 && name[len] == '@';
+}
+
+/* The newest task of this role that has begun. */
+static bool ran_on_guest(const weft_engine *engine, const char *role) {
+    const known_task *newest = NULL;
+    for (const weft_link *link = engine->all_tasks.next; link != &engine->all_tasks; link = link->next) {
+        const known_task *task = WEFT_CONTAINER(link, known_task, all);
+        bool ran = task->pub.role && task->pub.attempt && strcmp(task->pub.role, role) == 0;
+        if (ran && (!newest || task->pub.number > newest->pub.number))
+            newest = task;
+    }
+    return newest && is_guest_of(newest->pub.runs_on, role);
+}
+
+void weft__guests_look(weft_engine *engine) {
+    bool late = weft_loop_now(engine->loop) >= engine->guests_due;
+    for (size_t i = 0; !late && !engine->guests_known && i < sizeof roles / sizeof roles[0]; i++)
+        engine->guests_before[i] = ran_on_guest(engine, roles[i]);
+    engine->guests_known = late || !engine->past_unread;
+}
+
+/* Who had registered connects again in a moment; the default agent would do something else. */
+static bool waits_for_guests(const weft_engine *engine, const char *role) {
+    size_t n = 0, i = strcmp(role, roles[0]) != 0;
+    bool any;
+    weft_holder holder;
+    return engine->guests_before[i] && weft_loop_now(engine->loop) < engine->guests_due && !configured_for(engine, role) &&
+           !nth_guest(engine, role, &n, &any, &holder);
+}
+
+int64_t weft__roles_due(const weft_engine *engine) {
+    for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++)
+        if (waits_for_guests(engine, roles[i]))
+            return engine->guests_due;
+    return INT64_MAX;
+}
+
 const weft_agent *weft__role_pick(const weft_engine *engine, const char *role, const char *task_type, const char *avoid,
                                   bool any) {
     weft_holder best = {0}, each;
+    if (!any && waits_for_guests(engine, role))
+        return NULL;
     for (size_t n = 0; weft__role_holder(engine, role, n, &each); n++)
         if (takes_type(&each, task_type) && (!best.agent || is_better(engine, &each, &best, avoid)))
             best = each;

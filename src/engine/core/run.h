@@ -49,9 +49,10 @@ struct run {
     weft_link outbox, sent; /* parcels that wait, and those under way */
     size_t outbox_bytes;
     bool sending, paused;
-    int tries;  /* to store it, that failed because a number was taken, one after the other */
-    bool apart; /* what it said and its end could not be stored together */
-    int lost;   /* while stopping, something it said could not be stored: why; neither is its end then */
+    uint64_t idle_at; /* told, and nothing of it was to be stored */
+    int tries;        /* to store it, that failed because a number was taken, one after the other */
+    bool apart;       /* what it said and its end could not be stored together */
+    int lost;         /* while stopping, something it said could not be stored: why; neither is its end then */
     weft_link refusals;
 
     weft_terminals *terminals; /* that its agent has; NULL: none yet */
@@ -69,7 +70,8 @@ struct run {
     weft_money cost_now;           /* the session's sum, as it was told last */
     char over[200];                /* which limit of cost it has reached; "": none */
     run_changes changes;
-    bool awaits_worktree; /* it is being made; its turn starts behind it */
+    bool awaits_worktree;         /* it is being made; its turn starts behind it */
+    struct worktree_setup *setup; /* commands run in it; NULL: not now */
 };
 
 /* run.c: what the driver tells, by agent_pool.c */
@@ -80,6 +82,8 @@ void weft__run_output(struct run *run, weft_run_stream stream, weft_bytes text);
 void weft__run_update(struct run *run, const weft_json *update);
 void weft__run_usage(struct run *run, const weft_json *usage);
 void weft__run_result(struct run *run, const weft_json *result);
+/* Everything up to this number of its runner's was told. */
+void weft__run_told(struct run *run, uint64_t at);
 void weft__run_ask(struct run *run, const char *key, weft_val asked);
 void weft__run_unask(struct run *run, const char *key);
 void weft__run_elicited(struct run *run, const char *elicitation);
@@ -106,6 +110,11 @@ int weft__run_show_terminals(struct run *run, const weft_json *update, weft_buf 
 void weft__run_stop_terminals(struct run *run);
 void weft__run_end_terminals(struct run *run);
 void weft__run_drop_terminals(struct run *run);
+
+/* run_questions.c */
+
+/* Questions that nobody can be asked: the agent hears that nothing was chosen. */
+void weft__run_tell_refusals(struct run *run);
 
 /* run_usage.c: what it cost. */
 
@@ -141,6 +150,13 @@ void weft__run_go_on(struct run *run);
 bool weft__run_worktree_begin(struct run *run);
 /* The turn is not to start any more. true: it was waiting to. */
 bool weft__run_worktree_stop(struct run *run);
+
+/* worktree_setup.c: commands that run in a new one. */
+
+bool weft__setup_is_due(const weft_engine *engine, const char *worktree);
+/* on_set_up once, later, with why it failed; NULL: it has not. */
+int weft__setup_begin(struct run *run, void (*on_set_up)(struct run *run, const char *why));
+void weft__setup_drop(struct run *run);
 void weft__run_begin(struct run *run);
 
 /* outbox.c: what the run says, in order, as few appends as possible, nothing lost. */
@@ -157,6 +173,8 @@ void weft__outbox_flush(struct run *run);
 static inline bool weft__outbox_empty(const struct run *run) {
     return !run->sending && weft__list_empty(&run->outbox);
 }
+/* Everything up to this number of its runner's is in it. True: nothing of that waits. */
+bool weft__outbox_mark(struct run *run, uint64_t at);
 void weft__outbox_drop(struct run *run);
 
 /* What the end of a task says of its output. */

@@ -96,11 +96,17 @@ static void keep_with_project(const struct run *run, const char *which, const ch
 
 /* ---- before ---- */
 
+/* beside: who works in the same files now. */
 static void tell_before(struct run *run, const char *tree, const char *why) {
-    weft__run_kept(run, weft__outbox_event(run, true, "task.snapshot",
-                                           WEFT_OBJ({"taskId", weft_str(run->task->id)},
-                                                    {"sessionId", weft_str(run->task->pub.session)},
-                                                    {"before", weft_str_or_none(tree)}, {"why", weft_str_or_none(why)})));
+    weft_val beside[RUN_OTHERS];
+    for (size_t i = 0; i < run->changes.other_count; i++)
+        beside[i] = weft_str(run->changes.others[i]);
+    weft__run_kept(
+        run, weft__outbox_event(
+                 run, true, "task.snapshot",
+                 WEFT_OBJ({"taskId", weft_str(run->task->id)}, {"sessionId", weft_str(run->task->pub.session)},
+                          {"before", weft_str_or_none(tree)}, {"why", weft_str_or_none(why)},
+                          {"beside", run->changes.other_count ? weft_arr(beside, run->changes.other_count) : weft_none()})));
 }
 
 static void begin_work(struct run *run, const char *tree) {

@@ -204,6 +204,7 @@ int weft__saved_task(weft_engine *engine, const known_task *task, weft_buf *out)
         {"outputFrom", task->output_from ? weft_uint(task->output_from) : weft_none()},
         {"outputTo", task->output_from ? weft_uint(task->output_to) : weft_none()},
         {"outputTruncated", pub->output_cut ? weft_bool(true) : weft_none()},
+        {"seen", pub->seen ? weft_bool(true) : weft_none()},
     };
     weft_val data = WEFT_OBJ({"state", weft_str(weft__task_states[pub->state])}, {"at", weft_uint(engine->applied)},
                              {"createdMs", weft_int(pub->created_ms)}, {"startedMs", weft_int(pub->started_ms)},
@@ -211,7 +212,9 @@ int weft__saved_task(weft_engine *engine, const known_task *task, weft_buf *out)
                              {"changes", weft__changes_val(pub->changes, true, changes)},
                              {"end", over ? weft_obj(end, sizeof end / sizeof end[0]) : weft_none()},
                              {"spent", weft__buf_len(&spent) ? raw_of(&spent) : weft_none()},
-                             {"resumes", task->resumes ? weft_bool(true) : weft_none()});
+                             {"resumes", task->resumes ? weft_bool(true) : weft_none()},
+                             {"lease", task->lease && weft__task_is_lent(task) ? weft_uint(task->lease) : weft_none()},
+                             {"leaseAt", task->lease_at ? weft_uint(task->lease_at) : weft_none()});
     if (r >= 0)
         r = weft__write_val(out, engine->alloc, &data);
     weft__buf_done(&spent, engine->alloc);
@@ -235,14 +238,17 @@ struct session_parts {
 
 static int session_data(const weft_engine *engine, const known_session *session, struct session_parts *parts) {
     const weft_session *pub = &session->pub;
-    const char *currency = session->cost_told.currency, *amount = weft__money_text(session->cost_told.nano, parts->amount);
+    const char *currency = session->cost_told.currency;
     size_t known = 0;
     for (size_t i = 0; i < WEFT_SESSION_FACTS; i++)
         if (pub->facts[i])
             parts->facts[known++] = (weft_member){weft__session_facts[i], raw_or_none(pub->facts[i])};
     int r = session->spent.turns ? weft__spent_write(&session->spent, engine->alloc, &parts->spent) : 0;
-    parts->told[0] = (weft_member){"amount", weft_raw(amount, strlen(amount))};
-    parts->told[1] = (weft_member){"currency", weft_str(currency)};
+    if (*currency) {
+        const char *amount = weft__money_text(session->cost_told.nano, parts->amount);
+        parts->told[0] = (weft_member){"amount", weft_raw(amount, strlen(amount))};
+        parts->told[1] = (weft_member){"currency", weft_str(currency)};
+    }
     const weft_member all[SESSION_MEMBERS] = {
         {"sessionId", weft_str(pub->id)},
         {"agent", weft_str(pub->agent)},

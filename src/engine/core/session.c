@@ -60,6 +60,13 @@ int weft__session_set_worktree(weft_engine *engine, known_session *session, cons
     return r < 0 ? r : set_session_text(engine, session, &session->path, there ? path : NULL);
 }
 
+int weft__session_clear_worktree(weft_engine *engine, known_session *session) {
+    int r = set_session_text(engine, session, &session->worktree, NULL);
+    if (r >= 0)
+        r = set_session_text(engine, session, &session->branch, NULL);
+    return r < 0 ? r : set_session_text(engine, session, &session->path, NULL);
+}
+
 int weft__session_fill(weft_engine *engine, known_session *session, const weft_session *from) {
     session->pub.isolation = from->isolation ? from->isolation : session->pub.isolation;
     int r = from->title ? set_session_text(engine, session, &session->title, from->title) : 0;
@@ -342,17 +349,23 @@ int weft__session_apply_closed(weft_engine *engine, const weft_event *event, con
     return 0;
 }
 
-/* A command that is under way finds it gone. */
+/* A command that is under way finds it gone. At a start it is not known any more, because its document went with this event,
+ * but what was in it has documents that stay until the next save: a daemon that was killed in between must forget them, too.
+ */
 int weft__session_apply_deleted(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    char id[ENGINE_ID];
     known_session *session = session_of_event(engine, data);
+    const char *name = weft__id(data, "sessionId", id);
     (void) event;
+    if (session && (session->pub.turns || session->claims))
+        return -EBADMSG; /* nobody deletes one that has tasks */
+    if (name) {
+        weft__task_forget_session(engine, name);
+        weft__question_forget_session(engine, name);
+        weft__approvals_forget_session(engine, name);
+    }
     if (!session)
         return 0;
-    if (session->pub.turns || session->claims)
-        return -EBADMSG; /* nobody deletes one that has tasks */
-    weft__task_forget_session(engine, session->pub.id);
-    weft__question_forget_session(engine, session->pub.id);
-    weft__approvals_forget_session(engine, session->pub.id);
     if (session->job) {
         /* Its document goes now; the rest when the command is answered, a moment later. */
         session->stored = false;

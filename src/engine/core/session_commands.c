@@ -287,14 +287,15 @@ static int begin_create(command *made, const weft_session_order *order, const we
     if (r >= 0)
         r = weft__session_new(engine, made->id, agent->name, &made->made);
     if (r >= 0)
-        r = weft__session_fill(
-            engine, made->made,
-            &(weft_session){.title = order->title,
-                            .folder = folder,
-                            .settings = order->settings,
-                            .servers = order->servers,
-                            .agent_session = order->agent_session,
-                            .isolation = placed ? WEFT_ISOLATION_NONE : weft__isolation_meant(engine, order->isolation)});
+        r = weft__session_fill(engine, made->made,
+                               &(weft_session){.title = order->title,
+                                               .folder = folder,
+                                               .settings = order->settings,
+                                               .servers = order->servers,
+                                               .agent_session = order->agent_session,
+                                               .isolation = placed
+                                                                ? WEFT_ISOLATION_NONE
+                                                                : weft__isolation_meant(engine, agent, order->isolation)});
     if (r >= 0)
         r = order->agent_session ? weft__pool_open(engine, agent, made->made, true, created_open, made) : send_created(made);
     if (r >= 0)
@@ -511,6 +512,11 @@ typedef struct session_job {
     bool remove;
     int failed; /* a task could not be cancelled: why */
 } session_job;
+
+bool weft__session_stays(const weft_engine *engine, const char *id) {
+    const known_session *session = weft__session_known(engine, id);
+    return session && !(session->job && session->job->remove);
+}
 
 static void finish_job(session_job *job, int r) {
     weft_engine *engine = job->command->engine;

@@ -1,16 +1,20 @@
-/* What goes with a session that is deleted. Its own stream is trimmed: what its agent said. Of the hub's stream, which
- * everybody shares, the content of its events is taken out and their places stay: prompts, ends, titles, questions.
+/* What goes with a session that is deleted. Its own stream is trimmed: what its agent said. Of the streams that everybody
+ * shares the content of its events is taken out and their places stay: prompts, ends, titles, questions, worktrees; of plans
+ * and gated tasks what became of its tasks.
  *
  *     saving ──everything is saved──▶ reading ──a page──▶ removing ──stored──▶ reading ... ──the last page──▶ trimming
  *
  * First everything is saved, so that no start needs these events: the numbers of tasks, and how many there were. One that
- * was on its way meanwhile, and is behind what was saved, is left until the next save. It reads all of the hub's stream that
+ * was on its way meanwhile, and is behind what was saved, is left until the next save. It reads all of these streams that
  * is kept, and nobody waits for it but whoever deletes. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "engine_private.h"
+
+static const char *const shared_streams[] = {WEFT_STREAM_HUB, WEFT_STREAM_PLANS, WEFT_STREAM_GATED};
+#define SHARED_STREAMS (sizeof shared_streams / sizeof shared_streams[0])
 
 #define ERASE_PAGE WEFT_STORE_EVENTS /* events: all of them may have to go in one append */
 
@@ -25,7 +29,8 @@ typedef struct erasing {
     bool more;
     bool behind;    /* the next event is not saved yet */
     uint64_t saves; /* that had been sent when it began: one that is behind them is behind everything that was on its way */
-    uint64_t after; /* seq of the hub's stream */
+    size_t stream;  /* of those that are shared */
+    uint64_t after; /* seq in it */
     void (*done)(void *ctx, int r);
     void *ctx;
     size_t count;
@@ -51,7 +56,7 @@ static bool is_wanted(erasing *it) {
 }
 
 static bool may_tell(const char *type) {
-    static const char *const kinds[] = {"task.", "session.", "question."};
+    static const char *const kinds[] = {"task.", "session.", "question.", "worktree.", "approval.", "plan.", "gated."};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (strncmp(type, kinds[i], strlen(kinds[i])) == 0)
             return true;
@@ -65,7 +70,10 @@ static bool is_about(const erasing *it, const weft_json *data) {
     if (session)
         return strcmp(session, it->session) == 0;
     const known_task *task = weft__task_of(it->engine, data);
-    return task && strcmp(task->pub.session, it->session) == 0;
+    if (task)
+        return strcmp(task->pub.session, it->session) == 0;
+    return it->engine->erase_too && weft_get(data, "planId").text &&
+           it->engine->erase_too(it->engine->erase_ctx, it->session, data);
 }
 
 /* 1: it must be saved first. */
@@ -86,7 +94,7 @@ static int look_at_event(erasing *it, const weft_event *event) {
 static void on_erase_page(void *ctx, int r, const weft_page *page);
 
 static void read_page_to_erase(erasing *it) {
-    weft_query query = {.stream = WEFT_STREAM_HUB, .after = it->after, .oldest = true, .max_events = ERASE_PAGE};
+    weft_query query = {.stream = shared_streams[it->stream], .after = it->after, .oldest = true, .max_events = ERASE_PAGE};
     int r = weft__store_read(it->engine->store, &query, on_erase_page, it);
     it->under_way = r >= 0;
     if (r < 0)
@@ -121,9 +129,10 @@ static void save_before(erasing *it) {
 static void read_on(erasing *it) {
     if (it->behind)
         save_before(it);
-    else if (it->more)
+    else if (it->more || ++it->stream < SHARED_STREAMS) {
+        it->after = it->more ? it->after : 0;
         read_page_to_erase(it);
-    else
+    } else
         trim_stream(it);
 }
 
@@ -193,6 +202,11 @@ void weft__erasings_saved(weft_engine *engine, int r, uint64_t number) {
         else
             read_page_to_erase(it);
     }
+}
+
+void weft__engine_erase_too(weft_engine *engine, weft_erase_too *too, void *ctx) {
+    engine->erase_too = too;
+    engine->erase_ctx = ctx;
 }
 
 void weft__erasings_init(weft_engine *engine) {

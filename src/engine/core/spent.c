@@ -41,7 +41,7 @@ static bool take_currency(const char *text, size_t len, char ret[WEFT_CURRENCY])
 bool weft__money_read(const weft_json *value, weft_money *ret) {
     weft_json amount = weft_get(value, "amount"), currency = weft_get(value, "currency");
     weft_bytes name;
-    return weft_typeof(&amount) == WEFT_NUMBER && weft_text(&currency, &name) >= 0 &&
+    return weft_typeof(&amount) == WEFT_NUMBER && weft_bytes_of(&currency, &name) >= 0 &&
            take_amount(weft_num_of(&amount, -1), &ret->nano) && take_currency(name.data, name.len, ret->currency);
 }
 

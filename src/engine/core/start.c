@@ -26,9 +26,11 @@ void weft__started(weft_engine *engine, int r) {
     engine->ready_r = r;
     if (r >= 0 && engine->phase == RECOVERING) {
         engine->phase = READY;
+        engine->guests_due = weft__add_ms(weft_loop_now(engine->loop), engine->limits.guests_ms);
         weft__retention_begin(engine);
         weft__past_begin(engine);
         weft__changes_started(engine);
+        weft__runners_take_up(engine);
         weft__save_if_due(engine); /* a long journal was read */
     }
     weft__later(engine->loop, &engine->ready_later);
@@ -98,7 +100,8 @@ static void draft_left_open(struct draft *draft, const known_question *question)
 static void draft_recovery(struct draft *draft) {
     weft_engine *engine = draft->engine;
     for (weft_link *link = engine->slots.next; link != &engine->slots && draft->count < RECOVER_EVENTS; link = link->next)
-        draft_lost(draft, WEFT_CONTAINER(link, known_task, slot));
+        if (!weft__task_is_lent(WEFT_CONTAINER(link, known_task, slot))) /* those go on at their runners */
+            draft_lost(draft, WEFT_CONTAINER(link, known_task, slot));
     if (draft->count)
         return;
     for (weft_link *link = engine->all_questions.next; link != &engine->all_questions && draft->count < RECOVER_EVENTS;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine_private.h"
+#include "runners.h"
 
 #define MAX_KEY 1024           /* bytes of an idempotency key: it is kept with the task */
 #define MAX_METADATA (1 << 20) /* likewise */
@@ -57,6 +58,7 @@ typedef struct submission {
 struct choice {
     const weft_agent *agent;
     known_session *session; /* NULL: a new one */
+    const char *runner;     /* where its session is, if that is on one */
 };
 
 static int choose_agent(weft_engine *engine, const weft_task_spec *spec, struct choice *ret) {
@@ -74,10 +76,39 @@ static int choose_agent(weft_engine *engine, const weft_task_spec *spec, struct 
 
 /* One that could begin now, or else the one that it is expected to wait for: who is free first will have it. */
 static int choose_holder(const weft_engine *engine, const weft_task_spec *spec, struct choice *ret) {
-    if (spec->session || spec->agent || (spec->isolation && spec->isolation != WEFT_ISOLATION_OFF))
+    if (spec->session || spec->agent || spec->runner || spec->label ||
+        (spec->isolation && spec->isolation != WEFT_ISOLATION_OFF))
         return -EINVAL;
     ret->agent = weft__role_pick(engine, spec->role, spec->task_type, NULL, true);
     return ret->agent ? 0 : -ENODEV;
+}
+
+/* Which runner has this session; NULL: it is here. */
+static const char *runner_of_session(const weft_engine *engine, const known_session *session) {
+    const char *at = strrchr(session->pub.agent, '@');
+    const weft_agent *agent = at ? weft__runner_agent(engine, session->pub.agent) : NULL;
+    return agent ? at + 1 : NULL;
+}
+
+static bool is_agent_there(const weft_agent *agent, const char *name) {
+    size_t len = strlen(name);
+    return strncmp(agent->name, name, len) == 0 && (!agent->name[len] || agent->name[len] == '@');
+}
+
+/* On another machine; a session that is there goes on there. */
+static int choose_runner(const weft_engine *engine, const weft_task_spec *spec, struct choice *ret) {
+    bool isolated = spec->isolation && spec->isolation != WEFT_ISOLATION_OFF;
+    if (spec->role || isolated || (ret->session && (spec->label || (spec->runner && !ret->runner))))
+        return -EINVAL;
+    if (ret->session && ret->session->pub.isolation)
+        return -EINVAL;
+    if (!ret->session)
+        ret->agent = weft__runner_pick(engine, spec->runner, spec->label, spec->agent, NULL, true);
+    else if (!spec->runner || strcmp(spec->runner, ret->runner) == 0)
+        ret->agent = weft__runner_agent(engine, ret->session->pub.agent);
+    if (ret->session && ret->agent && spec->agent && !is_agent_there(ret->agent, spec->agent))
+        return -EINVAL;
+    return ret->agent ? 0 : ret->session ? -EINVAL : -ENODEV;
 }
 
 static int choose_session_and_agent(weft_engine *engine, const weft_task_spec *spec, struct choice *ret) {
@@ -90,10 +121,12 @@ static int choose_session_and_agent(weft_engine *engine, const weft_task_spec *s
             return -ESRCH;
         if (ret->session->pub.closed || ret->session->job)
             return -ESTALE;
-        if (spec->isolation && ret->session->pub.isolation != weft__isolation_meant(engine, spec->isolation))
+        if (spec->isolation && ret->session->pub.isolation != weft__isolation_meant(engine, NULL, spec->isolation))
             return -EINVAL;
+        ret->runner = runner_of_session(engine, ret->session);
     }
-    int r = choose_agent(engine, spec, ret);
+    bool lent = spec->runner || spec->label || ret->runner;
+    int r = lent ? choose_runner(engine, spec, ret) : choose_agent(engine, spec, ret);
     if (r < 0)
         return r;
     size_t turns = ret->session ? ret->session->pub.turns + ret->session->claims : 0;
@@ -146,7 +179,7 @@ static int check_submission(weft_engine *engine, const weft_task_spec *spec) {
  * for its time; what is on its way there is not known yet, so it is let go first. */
 static bool may_run(const weft_engine *engine, const struct choice *choice) {
     const known_session *session = choice->session;
-    return weft__slot_free(engine, choice->agent->name) && !engine->queueing &&
+    return weft__slot_free(engine, choice->agent->name) && (!engine->queueing || choice->agent->runner) &&
            (!session || (!session->pub.turns && !session->claims && weft__session_free(session)));
 }
 
@@ -175,10 +208,11 @@ static int send_submission(weft_engine *engine, submission *made) {
     }
     weft__draft_add(&draft, WEFT_STREAM_HUB, "task.queued", weft__task_data(task, members));
     if (!made->waits)
-        weft__draft_add(&draft, WEFT_STREAM_HUB, "task.started",
-                        WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"sessionId", weft_str(task->pub.session)},
-                                 {"attempt", weft_int(1)},
-                                 {"agent", task->pub.role ? weft_str(task->pub.runs_on) : weft_none()}));
+        weft__draft_add(
+            &draft, WEFT_STREAM_HUB, "task.started",
+            WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"sessionId", weft_str(task->pub.session)},
+                     {"attempt", weft_int(1)},
+                     {"agent", task->pub.role || weft__task_is_lent(task) ? weft_str(task->pub.runs_on) : weft_none()}));
     weft__request_add(made->request, &draft,
                       WEFT_OBJ({"sessionId", weft_str(task->pub.session)}, {"taskId", weft_str(task->pub.id)}));
     if (task->pub.key)
@@ -217,9 +251,12 @@ static const char *text_or_null(const char *text) {
 }
 
 static int make_task(weft_engine *engine, const weft_task_spec *spec, const struct choice *choice, submission *made) {
+    const char *there = choice->runner ? strrchr(choice->agent->name, '@') : NULL;
+    char agent[2 * WEFT_RUNNER_NAME + 2];
+    snprintf(agent, sizeof agent, "%.*s", there ? (int) (there - choice->agent->name) : 0, choice->agent->name);
     task_parts parts = {
         .prompt = spec->prompt,
-        .agent = spec->agent,
+        .agent = there ? agent : spec->agent,
         .runs_on = choice->agent->name,
         .session = choice->session ? choice->session->pub.id : NULL,
         .metadata = spec->metadata ? spec->metadata : "{}",
@@ -232,6 +269,8 @@ static int make_task(weft_engine *engine, const weft_task_spec *spec, const stru
         .group = spec->group,
         .role = spec->role,
         .task_type = spec->task_type,
+        .runner = choice->runner ? choice->runner : spec->runner,
+        .label = spec->label,
         .quiet_ms = spec->quiet_ms > 0 ? spec->quiet_ms : 0,
         .traceparent = spec->trace ? text_or_null(spec->trace->traceparent) : NULL,
         .tracestate = spec->trace ? text_or_null(spec->trace->tracestate) : NULL,
@@ -281,6 +320,8 @@ static int number_again(weft_engine *engine, const submission *before, submissio
         .group = task->group,
         .role = pub->role,
         .task_type = pub->task_type,
+        .runner = pub->runner,
+        .label = pub->label,
         .quiet_ms = pub->quiet_ms,
         .traceparent = pub->traceparent,
         .tracestate = pub->tracestate,
@@ -369,7 +410,7 @@ static void finish_submit(void *ctx, int r) {
 
 static bool is_isolated_so(const known_task *task, weft_isolation isolation) {
     const known_session *session = weft__session_known(task->engine, task->pub.session);
-    return !isolation || !session || session->pub.isolation == weft__isolation_meant(task->engine, isolation);
+    return !isolation || !session || session->pub.isolation == weft__isolation_meant(task->engine, NULL, isolation);
 }
 
 /* A key stands for one submission. What the caller left to us is not compared. */
@@ -380,7 +421,9 @@ static bool is_repeat(const known_task *task, const weft_task_spec *spec) {
            weft__texts_equal(pub->metadata, spec->metadata ? spec->metadata : "{}") &&
            (!spec->session || strcmp(pub->session, spec->session) == 0) && pub->priority == spec->priority &&
            pub->permission == spec->permission && pub->retries == (spec->retries > 0 ? spec->retries : 0) &&
-           weft__texts_equal(pub->role, spec->role) && weft__texts_equal(pub->task_type, spec->task_type) &&
+           weft__texts_equal(pub->role, spec->role) && weft__texts_equal(pub->label, spec->label) &&
+           (!spec->runner || weft__texts_equal(pub->runner, spec->runner)) &&
+           weft__texts_equal(pub->task_type, spec->task_type) &&
            (!spec->timeout_ms || pub->timeout_ms == (spec->timeout_ms < 0 ? -1 : spec->timeout_ms));
 }
 
@@ -430,7 +473,9 @@ int weft__task_submit(weft_engine *engine, const weft_task_spec *spec, weft_task
         return -ENOMEM;
     *made = (submission){.engine = engine,
                          .waits = waits,
-                         .isolation = spec->role ? WEFT_ISOLATION_NONE : weft__isolation_meant(engine, spec->isolation),
+                         .isolation = spec->role || choice.agent->runner
+                                          ? WEFT_ISOLATION_NONE
+                                          : weft__isolation_meant(engine, choice.agent, spec->isolation),
                          .request = spec->request,
                          .done = done,
                          .ctx = ctx};

@@ -73,6 +73,8 @@ static void fill_task(known_task *task, const task_parts *parts) {
         .permission = parts->permission,
         .role = weft__pack(&at, parts->role),
         .task_type = weft__pack(&at, parts->task_type),
+        .runner = weft__pack(&at, parts->runner),
+        .label = weft__pack(&at, parts->label),
         .quiet_ms = parts->quiet_ms,
         .exit_code = -1,
         .tail = {"", 0},
@@ -85,7 +87,8 @@ int weft__task_new(weft_engine *engine, const task_parts *parts, known_task **re
     size_t text = weft__pack_size(parts->prompt) + weft__pack_size(parts->agent) + weft__pack_size(parts->runs_on) +
                   weft__pack_size(parts->session) + weft__pack_size(parts->metadata) + weft__pack_size(parts->key) +
                   weft__pack_size(parts->group) + weft__pack_size(parts->role) + weft__pack_size(parts->task_type) +
-                  weft__pack_size(parts->traceparent) + weft__pack_size(parts->tracestate);
+                  weft__pack_size(parts->traceparent) + weft__pack_size(parts->tracestate) + weft__pack_size(parts->runner) +
+                  weft__pack_size(parts->label);
     known_task *task = weft__zalloc(engine->alloc, sizeof *task + text);
     if (!task)
         return -ENOMEM;
@@ -144,79 +147,47 @@ void weft__task_tidy(weft_engine *engine) {
 
 /* ---- queued ---- */
 
+/* The members of task.queued, and of a task in its document: where each is among those that were read, its name, and what is
+ * written. "alone" is an earlier version's, and only read. */
+/* clang-format off */
+#define TASK_QUEUED(ROW)                                                                     \
+    ROW(TASK_ID, "taskId", weft_str(pub->id))                                                \
+    ROW(NUMBER, "number", weft_uint(pub->number))                                            \
+    ROW(PROMPT, "prompt", weft_str(pub->prompt))                                             \
+    ROW(AGENT, "agent", weft_str(pub->agent))                                                \
+    ROW(RUNS_ON, "runsOn", weft_str(pub->runs_on))                                           \
+    ROW(PRIORITY, "priority", weft_int(pub->priority))                                       \
+    ROW(SESSION_ID, "sessionId", weft_str(pub->session))                                     \
+    ROW(METADATA, "metadata", weft_raw(pub->metadata, strlen(pub->metadata)))                \
+    ROW(TIMEOUT_MS, "timeoutMs", weft_int(pub->timeout_ms))                                  \
+    ROW(RETRIES, "retries", weft_int(pub->retries))                                          \
+    ROW(DEPTH, "depth", weft_int(pub->depth))                                                \
+    ROW(KEY, "key", weft_str_or_none(pub->key))                                              \
+    ROW(GROUP, "group", weft_str_or_none(task->group))                                       \
+    ROW(PERMISSION, "permission", weft_str_or_none(weft__task_permissions[pub->permission])) \
+    ROW(ROLE, "role", weft_str_or_none(pub->role))                                           \
+    ROW(TASK_TYPE, "taskType", weft_str_or_none(pub->task_type))                             \
+    ROW(QUIET_MS, "quietMs", pub->quiet_ms ? weft_int(pub->quiet_ms) : weft_none())          \
+    ROW(RUNNER, "runner", weft_str_or_none(pub->runner))                                     \
+    ROW(LABEL, "label", weft_str_or_none(pub->label))                                        \
+    ROW(TRACEPARENT, "traceparent", weft_str_or_none(pub->traceparent))                      \
+    ROW(TRACESTATE, "tracestate", weft_str_or_none(pub->tracestate))                         \
+    ROW(ALONE, "alone", weft_none())
+/* clang-format on */
+#define PLACE_OF(place, name, value) place,
+#define NAME_OF(place, name, value) [place] = name,
+#define MEMBER_OF(place, name, value) {name, value},
+
+enum { TASK_QUEUED(PLACE_OF) TASK_MEMBERS };
+static const char *const task_members[] = {TASK_QUEUED(NAME_OF)};
+static_assert(TASK_MEMBERS <= TASK_DATA, "a task's data has room for all of its members");
+
 weft_val weft__task_data(const known_task *task, weft_member members[TASK_DATA]) {
     const weft_task *pub = &task->pub;
-    const weft_member all[] = {
-        {"taskId", weft_str(pub->id)},
-        {"number", weft_uint(pub->number)},
-        {"prompt", weft_str(pub->prompt)},
-        {"agent", weft_str(pub->agent)},
-        {"runsOn", weft_str(pub->runs_on)},
-        {"priority", weft_int(pub->priority)},
-        {"sessionId", weft_str(pub->session)},
-        {"metadata", weft_raw(pub->metadata, strlen(pub->metadata))},
-        {"timeoutMs", weft_int(pub->timeout_ms)},
-        {"retries", weft_int(pub->retries)},
-        {"depth", weft_int(pub->depth)},
-        {"key", weft_str_or_none(pub->key)},
-        {"group", weft_str_or_none(task->group)},
-        {"permission", weft_str_or_none(weft__task_permissions[pub->permission])},
-        {"role", weft_str_or_none(pub->role)},
-        {"taskType", weft_str_or_none(pub->task_type)},
-        {"quietMs", pub->quiet_ms ? weft_int(pub->quiet_ms) : weft_none()},
-        {"traceparent", weft_str_or_none(pub->traceparent)},
-        {"tracestate", weft_str_or_none(pub->tracestate)},
-    };
+    const weft_member all[] = {TASK_QUEUED(MEMBER_OF)};
     memcpy(members, all, sizeof all);
-    return weft_obj(members, sizeof all / sizeof all[0]);
+    return weft_obj(members, TASK_MEMBERS);
 }
-
-/* The members of task.queued, in the order in which weft__task_data() writes them; "alone" is an earlier version's. */
-enum {
-    TASK_ID,
-    NUMBER,
-    PROMPT,
-    AGENT,
-    RUNS_ON,
-    PRIORITY,
-    SESSION_ID,
-    METADATA,
-    TIMEOUT_MS,
-    RETRIES,
-    DEPTH,
-    KEY,
-    GROUP,
-    ALONE,
-    PERMISSION,
-    ROLE,
-    TASK_TYPE,
-    QUIET_MS,
-    TRACEPARENT,
-    TRACESTATE
-};
-static const char *const task_members[] = {
-    [TASK_ID] = "taskId",
-    [NUMBER] = "number",
-    [PROMPT] = "prompt",
-    [AGENT] = "agent",
-    [RUNS_ON] = "runsOn",
-    [PRIORITY] = "priority",
-    [SESSION_ID] = "sessionId",
-    [METADATA] = "metadata",
-    [TIMEOUT_MS] = "timeoutMs",
-    [RETRIES] = "retries",
-    [DEPTH] = "depth",
-    [KEY] = "key",
-    [GROUP] = "group",
-    [ALONE] = "alone",
-    [ROLE] = "role",
-    [TASK_TYPE] = "taskType",
-    [PERMISSION] = "permission",
-    [QUIET_MS] = "quietMs",
-    [TRACEPARENT] = "traceparent",
-    [TRACESTATE] = "tracestate",
-};
-#define TASK_MEMBERS (sizeof task_members / sizeof task_members[0])
 
 static int read_parts(const weft_json *of, task_parts *ret) {
     const struct {
@@ -232,6 +203,8 @@ static int read_parts(const weft_json *of, task_parts *ret) {
         {GROUP, &ret->group},
         {ROLE, &ret->role},
         {TASK_TYPE, &ret->task_type},
+        {RUNNER, &ret->runner},
+        {LABEL, &ret->label},
         {TRACEPARENT, &ret->traceparent},
         {TRACESTATE, &ret->tracestate},
     };
@@ -304,7 +277,7 @@ static void join_session(weft_engine *engine, known_task *task, int64_t now) {
 /* 1: it is this text; 0: another; -ENOMEM: it cannot be decoded now. */
 static int compare_text(const weft_json *value, const char *text) {
     weft_bytes is;
-    int r = weft_text(value, &is);
+    int r = weft_bytes_of(value, &is);
     return r < 0 ? (r == -ENOMEM ? r : 0) : is.len == strlen(text) && memcmp(is.data, text, is.len) == 0;
 }
 
@@ -398,7 +371,7 @@ static int take_holder(weft_engine *engine, known_task *task, const weft_json *d
     const char *agent;
     if (weft__member(data, "agent", &agent) < 0)
         return -ENOMEM;
-    if (!task->pub.role || !agent || !*agent)
+    if ((!task->pub.role && !weft__task_is_lent(task)) || !agent || !*agent)
         return 0;
     int r = weft__task_give(engine, task, agent);
     return r >= 0 && task->session ? weft__session_move(engine, task->session, agent) : r;
@@ -417,6 +390,8 @@ int weft__task_apply_started(weft_engine *engine, const weft_event *event, const
     engine->counts.of[WEFT_TASK_RUNNING]++;
     task->pub.attempt = weft__int_between(data, "attempt", task->pub.attempt + 1, 0, MAX_ATTEMPTS);
     task->pub.started_ms = event->time_ms;
+    task->lease = event->gseq;
+    task->lease_at = 0;
     forget_output(task);
     return 0;
 }
@@ -427,6 +402,27 @@ int weft__task_apply_process(weft_engine *engine, const weft_event *event, const
     if (task && task->pub.state == WEFT_TASK_RUNNING)
         task->pub.pid = (pid_t) weft__int_between(data, "pid", 0, 0, INT_MAX);
     return 0;
+}
+
+int weft__task_apply_seen(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    known_task *task = weft__task_of(engine, data);
+    (void) event;
+    if (task && task->pub.state >= WEFT_TASK_COMPLETED)
+        task->pub.seen = true;
+    return 0;
+}
+
+int weft__task_seen(weft_engine *engine, const char *id, const char *by, void (*done)(void *ctx, int r), void *ctx) {
+    const weft_task *task = weft__task_find(engine, id);
+    if (!task)
+        return -ENOENT;
+    if (task->state < WEFT_TASK_COMPLETED)
+        return -EBUSY;
+    if (task->seen)
+        return 1;
+    return weft__engine_append(
+        engine, WEFT_STREAM_HUB, "task.seen",
+        WEFT_OBJ({"taskId", weft_str(id)}, {"sessionId", weft_str(task->session)}, {"by", weft_str_or_none(by)}), done, ctx);
 }
 
 /* The agent must know its conversation by a name, or what it did is lost. */
@@ -489,7 +485,8 @@ enum {
     OUTPUT_BYTES,
     OUTPUT_FROM,
     OUTPUT_TO,
-    OUTPUT_TRUNCATED
+    OUTPUT_TRUNCATED,
+    SEEN
 };
 static const char *const end_members[] = {
     [COMPLETED_MS] = "completedMs",
@@ -505,6 +502,7 @@ static const char *const end_members[] = {
     [OUTPUT_FROM] = "outputFrom",
     [OUTPUT_TO] = "outputTo",
     [OUTPUT_TRUNCATED] = "outputTruncated",
+    [SEEN] = "seen",
 };
 #define END_MEMBERS (sizeof end_members / sizeof end_members[0])
 
@@ -512,7 +510,7 @@ static int prepare_end(weft_engine *engine, const known_task *task, const weft_j
     weft_bytes text = {"", 0};
     *ret = (ending){0};
     if (weft__value_string(&of[ERROR_TEXT], &ret->error) < 0 || weft__value_string(&of[REASON], &ret->reason) < 0 ||
-        weft__value_string(&of[STOP_REASON], &ret->stop_reason) < 0 || weft_text(&of[OUTPUT], &text) == -ENOMEM)
+        weft__value_string(&of[STOP_REASON], &ret->stop_reason) < 0 || weft_bytes_of(&of[OUTPUT], &text) == -ENOMEM)
         return -ENOMEM;
     bool used = weft_typeof(&of[USAGE]) == WEFT_OBJECT && of[USAGE].len <= USAGE_BYTES;
     size_t size = weft__pack_size(ret->error) + weft__pack_size(ret->reason) + weft__pack_size(ret->stop_reason) +
@@ -576,6 +574,7 @@ static void take_end(weft_engine *engine, known_task *task, const weft_json *of,
     task->output_from = count_or(&of[OUTPUT_FROM], task->output_from);
     task->output_to = count_or(&of[OUTPUT_TO], task->output_to);
     task->pub.output_cut = weft_bool_of(&of[OUTPUT_TRUNCATED], task->pub.output_cut);
+    task->pub.seen = weft_bool_of(&of[SEEN], false);
     settle_tail(engine, task, end);
 }
 
@@ -654,11 +653,11 @@ static void put_alive(weft_engine *engine, known_task *task) {
 }
 
 /* The members of a task's document. */
-enum { STATE, SAVED_AT, CREATED_MS, STARTED_MS, ATTEMPT, ASKED, CHANGES, ENDED, SPENT, RESUMES };
+enum { STATE, SAVED_AT, CREATED_MS, STARTED_MS, ATTEMPT, ASKED, CHANGES, ENDED, SPENT, RESUMES, LEASE, LEASE_AT };
 static const char *const saved_members[] = {
     [STATE] = "state",     [SAVED_AT] = "at",     [CREATED_MS] = "createdMs", [STARTED_MS] = "startedMs",
     [ATTEMPT] = "attempt", [ASKED] = "task",      [CHANGES] = "changes",      [ENDED] = "end",
-    [SPENT] = "spent",     [RESUMES] = "resumes",
+    [SPENT] = "spent",     [RESUMES] = "resumes", [LEASE] = "lease",          [LEASE_AT] = "leaseAt",
 };
 #define SAVED_MEMBERS (sizeof saved_members / sizeof saved_members[0])
 
@@ -692,6 +691,8 @@ int weft__task_restore(weft_engine *engine, const weft_json *data) {
     task->saved_at = count_or(&saved[SAVED_AT], 0);
     weft__spent_read(&task->spent, &saved[SPENT]);
     task->resumes = weft_bool_of(&saved[RESUMES], false);
+    task->lease = count_or(&saved[LEASE], 0);
+    task->lease_at = count_or(&saved[LEASE_AT], 0);
     task->spent_at = task->saved_at;
     task->pub.state = state;
     task->pub.attempt = weft__value_between(&saved[ATTEMPT], 0, 0, MAX_ATTEMPTS);
@@ -711,29 +712,31 @@ int weft__task_restore(weft_engine *engine, const weft_json *data) {
     return 0;
 }
 
-void weft__task_forget_trimmed(weft_engine *engine, uint64_t seq) {
-    for (weft_link *link = engine->ended.next, *next; link != &engine->ended; link = next) {
-        known_task *task = WEFT_CONTAINER(link, known_task, place);
-        next = link->next;
-        if (task->end_seq > seq)
-            continue;
-        engine->ended_count--;
-        engine->ended_bytes -= task->bytes;
-        weft__task_drop(engine, task);
+/* One that is known came from its document, which may be newer than the counts. */
+int weft__task_apply_imported(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    weft_json name = weft_get(data, "state");
+    weft_task_state state = state_named(&name);
+    known_task *task = weft__task_of(engine, data);
+    if (state < WEFT_TASK_COMPLETED || state == WEFT_TASK_STATES)
+        return -EBADMSG;
+    if (task) {
+        engine->counts.of[state] += engine->phase == FOLDING && event->gseq <= task->saved_at;
+        return 0;
     }
+    int r = weft__task_restore(engine, data);
+    task = r < 0 ? NULL : weft__task_of(engine, data);
+    if (!task)
+        return r < 0 ? r : -EBADMSG;
+    task->saved.saved = false;
+    task->saved_at = 0;
+    task->pub.gseq = event->gseq;
+    task->end_seq = event->seq;
+    engine->counts.of[state]++;
+    return 0;
 }
 
-/* One whose end is still being told stays. */
-void weft__task_forget_session(weft_engine *engine, const char *session) {
-    for (weft_link *link = engine->ended.next, *next; link != &engine->ended; link = next) {
-        known_task *task = WEFT_CONTAINER(link, known_task, place);
-        next = link->next;
-        if (strcmp(task->pub.session, session) != 0 || task->run || !weft__list_empty(&task->waiters) || task->submitted)
-            continue;
-        engine->ended_count--;
-        engine->ended_bytes -= task->bytes;
-        weft__task_drop(engine, task);
-    }
+uint64_t weft__task_next(const weft_engine *engine) {
+    return engine->next_task;
 }
 
 int weft__task_apply_counted(weft_engine *engine, const weft_event *event, const weft_json *data) {
@@ -751,65 +754,13 @@ int weft__task_apply_counted(weft_engine *engine, const weft_event *event, const
     return 0;
 }
 
-/* ---- output ---- */
-
-weft_bytes weft__text_end(const char *text, size_t len, size_t max) {
-    size_t from = len > max ? weft__utf8_from(text, len, len - max) : 0;
-    return (weft_bytes){text + from, len - from};
-}
-
-int weft__output_text(const weft_event *event, const weft_json *data, weft_bytes *ret) {
-    weft_json text, update = weft_get(data, "update"), content = weft_get(&update, "content");
-    if (strcmp(event->type, "session.output") == 0) {
-        if (!weft__field_is(data, "stream", "stdout"))
-            return 0;
-        text = weft_get(data, "text");
-    } else {
-        if (!weft__field_is(&update, "sessionUpdate", "agent_message_chunk") || !weft__field_is(&content, "type", "text"))
-            return 0;
-        text = weft_get(&content, "text");
-    }
-    int r = weft_text(&text, ret);
-    return r == -EINVAL ? 0 : r < 0 ? r : 1;
-}
-
-/* Twice the tail, so that it is moved once in a while and not for every line. */
-static int add_tail(weft_engine *engine, known_task *task, weft_bytes text) {
-    size_t cap = 2 * WEFT_TASK_TAIL;
-    if (!task->tail && !(task->tail = weft__alloc(engine->alloc, cap)))
-        return -ENOMEM;
-    task->tail_cap = cap;
-    size_t total = text.len;
-    text = weft__text_end(text.data, text.len, WEFT_TASK_TAIL);
-    if (task->tail_len + text.len > cap) {
-        weft_bytes rest = weft__text_end(task->tail, task->tail_len, WEFT_TASK_TAIL);
-        memmove(task->tail, rest.data, rest.len);
-        task->tail_len = rest.len;
-    }
-    memcpy(task->tail + task->tail_len, text.data, text.len);
-    task->tail_len += text.len;
-    task->pub.tail = weft__text_end(task->tail, task->tail_len, WEFT_TASK_TAIL);
-    task->pub.output_bytes += total;
-    return 0;
-}
-
-int weft__task_apply_output(weft_engine *engine, const weft_event *event, const weft_json *data) {
-    known_task *task = weft__task_of(engine, data);
-    weft_bytes text;
-    if (!task || task->pub.state != WEFT_TASK_RUNNING)
-        return 0;
-    int r = weft__output_text(event, data, &text);
-    if (r > 0 && text.len)
-        r = add_tail(engine, task, text);
-    if (r < 0)
-        return r;
-    if (!task->output_from)
-        task->output_from = event->seq;
-    task->output_to = event->seq;
-    return 0;
-}
-
 /* ---- for everybody ---- */
+
+/* One that was made for its task has its number. */
+bool weft__task_is_talk(const weft_task *task) {
+    const char *number = strrchr(task->id, '-'), *session = strrchr(task->session, '-');
+    return !number || !session || strcmp(number, session) != 0;
+}
 
 const weft_task *weft__task_find(const weft_engine *engine, const char *id) {
     known_task *task = weft__task_known(engine, id);

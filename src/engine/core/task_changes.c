@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "run.h"
+#include "write.h"
 
 #define SWEEP_MS 30000 /* behind a start, which has better things to do than to run git */
 #define PAIRS 64       /* of trees between which others worked, of one session */
@@ -14,7 +15,7 @@
 static void take_tree(const weft_json *data, const char *name, char ret[WEFT_SNAPSHOT_HEX]) {
     weft_json member = weft_get(data, name);
     weft_bytes text;
-    if (weft_text(&member, &text) < 0 || (text.len != 40 && text.len != 64))
+    if (weft_bytes_of(&member, &text) < 0 || (text.len != 40 && text.len != 64))
         return;
     for (size_t i = 0; i < text.len; i++)
         if (!strchr("0123456789abcdef", text.data[i]))
@@ -66,6 +67,7 @@ static int merge_changes(weft_engine *engine, known_task *task, const weft_json 
     take_tree(data, "after", made->after);
     take_tree(data, "from", made->from);
     take_tree(data, "to", made->to);
+    take_tree(data, "merged", made->merged);
     made->undone = weft_get_bool(data, "undone", made->undone);
     made->late = weft_get_bool(data, "late", made->late);
     static const char *const names[] = {"files", "added", "modified", "deleted", "renamed", "additions", "deletions"};
@@ -95,10 +97,6 @@ void weft__task_forget_changes(weft_engine *engine, known_task *task) {
     task->pub.changes = task->changes = weft__free(engine->alloc, task->changes);
 }
 
-static weft_val text_or_none(const char *text) {
-    return text && *text ? weft_str(text) : weft_none();
-}
-
 static weft_val json_or_none(const char *text) {
     return text ? weft_raw(text, strlen(text)) : weft_none();
 }
@@ -108,11 +106,11 @@ weft_val weft__changes_val(const weft_task_changes *changes, bool trees, weft_me
         return weft_none();
     bool known = *changes->after;
     const weft_member all[] = {
-        {"before", text_or_none(trees ? changes->before : NULL)},
-        {"after", text_or_none(trees ? changes->after : NULL)},
-        {"from", text_or_none(trees ? changes->from : NULL)},
-        {"to", text_or_none(trees ? changes->to : NULL)},
-        {"why", text_or_none(changes->why)},
+        {"before", weft__text_or_none(trees ? changes->before : NULL)},
+        {"after", weft__text_or_none(trees ? changes->after : NULL)},
+        {"from", weft__text_or_none(trees ? changes->from : NULL)},
+        {"to", weft__text_or_none(trees ? changes->to : NULL)},
+        {"why", weft__text_or_none(changes->why)},
         {"files", known ? weft_uint(changes->files) : weft_none()},
         {"added", known ? weft_uint(changes->added) : weft_none()},
         {"modified", known ? weft_uint(changes->modified) : weft_none()},
@@ -124,6 +122,7 @@ weft_val weft__changes_val(const weft_task_changes *changes, bool trees, weft_me
         {"shared", !trees && changes->spans ? weft_bool(true) : weft_none()},
         {"others", json_or_none(changes->others)},
         {"late", changes->late ? weft_bool(true) : weft_none()},
+        {"merged", weft__text_or_none(changes->merged)},
         {"undone", changes->undone || (trees && *changes->from) ? weft_bool(changes->undone) : weft_none()},
     };
     memcpy(members, all, sizeof all);
@@ -264,10 +263,16 @@ struct undo_record {
     void *ctx;
 };
 
+/* Where what it changed is: what was merged is in the project. */
+static weft_snapshots *undo_place(const weft_engine *engine, const known_task *task) {
+    bool merged = task->changes && *task->changes->merged;
+    return merged ? engine->opts.snapshots : weft__task_snapshots(engine, task);
+}
+
 /* Where the undo was done. */
 static weft_snapshots *record_place(const struct undo_record *record) {
     const known_task *task = weft__task_known(record->engine, record->owner);
-    return task ? weft__task_snapshots(record->engine, task) : record->engine->opts.snapshots;
+    return task ? undo_place(record->engine, task) : record->engine->opts.snapshots;
 }
 
 static void forget_plan(const struct undo_record *record) {
@@ -332,7 +337,7 @@ static void send_record(struct undo_record *record) {
     weft__draft_add(
         &draft, WEFT_STREAM_HUB, "task.undone",
         WEFT_OBJ({"taskId", weft_str(record->owner)}, {"sessionId", task ? weft_str(task->pub.session) : weft_none()},
-                 {"by", text_or_none(record->by)}, {"from", weft_str(record->from)}, {"to", weft_str(record->to)},
+                 {"by", weft__text_or_none(record->by)}, {"from", weft_str(record->from)}, {"to", weft_str(record->to)},
                  {"putBack", weft_uint(record->files)}, {"undone", weft_bool(!record->redo)},
                  {"left", record->left ? weft_uint(record->left) : weft_none()}));
     record->sending = true;
@@ -376,7 +381,7 @@ static struct undo_record *new_record(weft_engine *engine) {
 static int start_undo(weft_engine *engine, const known_task *task, const weft_undo_order *order, pairs *shared,
                       weft_undo_done *done, void *ctx) {
     const weft_task_changes *changes = task->changes;
-    weft_snapshots *of = weft__task_snapshots(engine, task);
+    weft_snapshots *of = undo_place(engine, task);
     if (!of)
         return -ENODATA;
     int r = order->redo ? 0 : add_spans(engine, shared, changes);
@@ -416,7 +421,7 @@ int weft__task_undo(weft_engine *engine, const char *id, const weft_undo_order *
         return -ENODATA;
     if (task->changes->undone != order->redo)
         return -EALREADY;
-    if (engine->undo)
+    if (engine->undo || engine->merge)
         return -EAGAIN;
     pairs *shared = weft__zalloc(engine->alloc, sizeof *shared);
     int r = shared ? start_undo(engine, task, order, shared, done, ctx) : -ENOMEM;
@@ -458,6 +463,8 @@ static void sweep_snapshots(weft_past_waiter *swept, int r) {
     weft_engine *engine = WEFT_CONTAINER(swept, weft_engine, swept);
     if (r == 0 && engine->phase == READY)
         (void) weft__snapshots_sweep(engine->opts.snapshots, is_known_owner, engine);
+    if (r == 0 && engine->phase == READY)
+        weft__worktrees_sweep(engine);
 }
 
 static void sweep_due(weft_timer *timer) {
@@ -543,6 +550,7 @@ void weft__changes_started(weft_engine *engine) {
     if (engine->phase < READY || !engine->opts.snapshots)
         return;
     send_recovered(engine);
+    weft__worktrees_started(engine);
     for (weft_link *link = engine->all_tasks.next; link != &engine->all_tasks && engine->phase == READY; link = link->next)
         if (lacks_second(WEFT_CONTAINER(link, known_task, all)))
             take_late(engine, WEFT_CONTAINER(link, known_task, all));

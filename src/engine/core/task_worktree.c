@@ -24,6 +24,13 @@ static int tell_made(struct run *run, known_session *session, const weft_worktre
                                        {"base", weft_str(made->base)}, {"path", weft_str_or_none(session->pub.path)}));
 }
 
+static void on_set_up(struct run *run, const char *why) {
+    if (why)
+        weft__run_ended(run, &(weft_turn_end){.reason = "worktreeSetupFailed", .error = why, .exit_code = -1});
+    else
+        weft__run_begin(run);
+}
+
 static void on_worktree(void *ctx, const weft_worktree *made) {
     const known_task *task = weft__task_known(ctx, made->asker);
     struct run *run = task ? task->run : NULL;
@@ -35,9 +42,12 @@ static void on_worktree(void *ctx, const weft_worktree *made) {
         return;
     }
     int r = task->session ? tell_made(run, task->session, made) : -ENOTDIR;
+    bool due = r >= 0 && weft__setup_is_due(run->engine, made->name);
+    if (due)
+        r = weft__setup_begin(run, on_set_up);
     if (r < 0)
         refuse_turn(run, r, weft_strerror(r));
-    else
+    else if (!due)
         weft__run_begin(run);
 }
 
@@ -61,9 +71,10 @@ bool weft__run_worktree_begin(struct run *run) {
         return true;
     }
     char path[PATH_MAX], owner[ENGINE_ID];
-    if (session->pub.worktree && weft__worktree_path(engine->opts.snapshots, session->pub.worktree, path) == 0)
+    bool there = session->pub.worktree && weft__worktree_path(engine->opts.snapshots, session->pub.worktree, path) == 0;
+    if (there && !engine->pruning && !weft__setup_is_due(engine, session->pub.worktree))
         return false;
-    if (session->pub.worktree) {
+    if (session->pub.worktree && !there) {
         refuse_turn(run, -ENOTDIR, "The worktree of its session is not there any more.");
         return true;
     }
@@ -79,8 +90,9 @@ bool weft__run_worktree_begin(struct run *run) {
 }
 
 bool weft__run_worktree_stop(struct run *run) {
-    bool waited = run->awaits_worktree;
+    bool waited = run->awaits_worktree || run->setup;
     run->awaits_worktree = false;
+    weft__setup_drop(run);
     return waited;
 }
 

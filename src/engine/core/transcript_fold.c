@@ -128,7 +128,7 @@ static void name_item(weft_transcript_item *item, const weft_event *event) {
 static int fold_text(transcript_fold *fold, const weft_event *event, weft_said said, const weft_json *value) {
     weft_transcript_item like = {.said = said};
     weft_bytes text;
-    int r = weft_text(value, &text);
+    int r = weft_bytes_of(value, &text);
     if (r < 0)
         return r == -ENOMEM ? r : 0;
     bool goes_on = fold->opened && fold->said == said && fold->length + text.len <= WEFT_TRANSCRIPT_PIECE;

@@ -110,6 +110,10 @@ static int64_t poll_ms(const weft_watcher *watcher) {
     return watcher->opts.poll_ms ? watcher->opts.poll_ms : WEFT_WATCHER_POLL_MS;
 }
 
+static int64_t settle_ms(const weft_watcher *watcher) {
+    return watcher->opts.settle_ms ? watcher->opts.settle_ms : WEFT_WATCHER_SETTLE_MS;
+}
+
 /* No watch is to be had for this one: look at it again and again. */
 static void poll_folder(weft_watcher *watcher, weft_folder *folder) {
     weft__list_remove(&folder->unwatched);
@@ -269,7 +273,7 @@ static void begin_scan(weft_watcher *watcher, weft_folder *folder) {
     if (fd < 0)
         return;
     weft__ignore_free(folder->ignore);
-    folder->ignore = weft__ignore_read(fd, watcher->alloc);
+    folder->ignore = watcher->opts.all_files ? NULL : weft__ignore_read(fd, watcher->alloc);
     watcher->dir = fdopendir(fd);
     folder->closed = !watcher->dir;
     if (!watcher->dir) {
@@ -396,19 +400,19 @@ static void on_settled(weft_timer *timer) {
         if (look_at_path(watcher, hint->path))
             weft__hints_drop(&watcher->hints, hint);
         else
-            weft__hints_again(&watcher->hints, hint, now + WEFT_WATCHER_SETTLE_MS);
+            weft__hints_again(&watcher->hints, hint, now + settle_ms(watcher));
     }
 }
 
 static void rescan_soon(weft_watcher *watcher) {
     weft__hints_clear(&watcher->hints);
     watcher->rescan = true;
-    weft__timer_set(watcher->opts.loop, &watcher->settle, weft_loop_now(watcher->opts.loop) + WEFT_WATCHER_SETTLE_MS);
+    weft__timer_set(watcher->opts.loop, &watcher->settle, weft_loop_now(watcher->opts.loop) + settle_ms(watcher));
 }
 
 /* The time runs from the first hint about a path, so that one that never rests is told of too. */
 static void put_hint(weft_watcher *watcher, const char *path) {
-    int64_t due = weft_loop_now(watcher->opts.loop) + WEFT_WATCHER_SETTLE_MS;
+    int64_t due = weft_loop_now(watcher->opts.loop) + settle_ms(watcher);
     int r = watcher->rescan ? 0 : weft__hints_put(&watcher->hints, path, due);
     if (r < 0)
         rescan_soon(watcher);

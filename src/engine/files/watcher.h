@@ -25,6 +25,8 @@ typedef struct weft_watcher_opts {
     size_t max_watches;        /* 0: as many as the system gives; SIZE_MAX: none */
     size_t max_nodes;          /* 0: WEFT_WATCHER_NODES */
     int64_t poll_ms;           /* 0: WEFT_WATCHER_POLL_MS */
+    int64_t settle_ms;         /* 0: WEFT_WATCHER_SETTLE_MS */
+    bool all_files;            /* what .gitignore files say does not count */
     /* From the loop; they may not free the watcher. on_ready: the first look is over, changes are told from here on; may be
      * NULL. */
     void (*on_change)(void *ctx, const weft_change *change);

@@ -101,7 +101,7 @@ static weft_work *take_finished(weft_workers *workers) {
 
 static void finish_work(weft_workers *workers, weft_work *work, bool lost) {
     workers->unfinished--;
-    weft__loop_release(workers->loop);
+    weft_loop_release(workers->loop);
     work->done(work, lost);
 }
 
@@ -123,7 +123,7 @@ int weft__workers_give(weft_workers *workers, weft_work *work) {
     if (busy && workers->threads < workers->max_threads && start_thread(workers) < 0 && !workers->threads)
         return -EAGAIN;
     workers->unfinished++;
-    weft__loop_hold(workers->loop);
+    weft_loop_hold(workers->loop);
     pthread_mutex_lock(&workers->lock);
     weft__list_push(&workers->waiting, &work->link);
     workers->waiting_count++;

@@ -54,6 +54,7 @@ typedef struct weft_git_request {
                                  instead of restoring files that it knows from the index */
     weft_git_side side;       /* diff */
     const char *ref;          /* log: from here; NULL: HEAD */
+    bool follow;              /* log: the path is a file, and is followed to the names that it had before */
     size_t max, skip;         /* diff: bytes; log, branches: entries; 0: the limit above */
     bool remotes;             /* branches: those of remotes too */
     weft_bytes message;       /* commit */

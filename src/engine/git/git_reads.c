@@ -254,6 +254,8 @@ static void run_log(weft_git_call *call) {
     add_args(&a, always);
     add_arg(&a, count);
     add_arg(&a, skip);
+    if (call->request.follow && call->request.path)
+        add_arg(&a, "--follow");
     add_arg(&a, "--end-of-options");
     add_arg(&a, call->request.ref ? call->request.ref : "HEAD");
     add_arg(&a, "--");

@@ -41,7 +41,7 @@ static int read_string(const weft_json *value, const char **ret) {
     *ret = weft_str_of(value, NULL);
     if (*ret || weft_typeof(value) != WEFT_STRING)
         return 0;
-    return weft_text(value, &text) == -ENOMEM ? -ENOMEM : memchr(text.data, '\0', text.len) ? 0 : -ENOMEM;
+    return weft_bytes_of(value, &text) == -ENOMEM ? -ENOMEM : memchr(text.data, '\0', text.len) ? 0 : -ENOMEM;
 }
 
 /* A text of people's or an agent's. NULL: it is absent. */

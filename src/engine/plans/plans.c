@@ -433,14 +433,23 @@ static void resume_all(weft_plans *plans) {
         weft__plan_resume(WEFT_CONTAINER(link, known_plan, link));
 }
 
+void weft__plans_look_at_ended(const weft_plans *plans) {
+    for (weft_link *link = plans->all.next; link != &plans->all; link = link->next) {
+        known_plan *known = WEFT_CONTAINER(link, known_plan, link);
+        if (weft__plan_is_over(known->pub.state))
+            weft__plan_look(known);
+    }
+}
+
 static void on_past(weft_past_waiter *waiter, int r) {
     weft_plans *plans = WEFT_CONTAINER(waiter, weft_plans, past);
     r = r < 0 ? weft__engine_past(plans->engine) : 0;
-    if (r == 0)
+    if (r == 0) {
         resume_all(plans);
-    else if (r == -EAGAIN)
+        weft__plans_look_at_ended(plans);
+    } else if (r == -EAGAIN)
         weft__engine_await_past(plans->engine, waiter);
-    else
+    else if (plans->running)
         weft__plans_note(plans, "plans that were running cannot go on: what is known of old tasks is damaged");
 }
 
@@ -478,10 +487,11 @@ void weft__plans_read_end(weft_plans *plans, int r) {
         return;
     }
     weft__engine_listen(plans->engine, &plans->listener);
-    if (plans->running && weft__engine_past(plans->engine) < 0)
+    weft__engine_erase_too(plans->engine, weft__plans_erase_too, plans);
+    if (weft__engine_past(plans->engine) < 0)
         weft__engine_await_past(plans->engine, &plans->past);
     else
-        resume_all(plans);
+        on_past(&plans->past, 0);
 }
 
 int weft__plans_new(const weft_plans_opts *opts, void (*on_ready)(void *ctx, int r), void *ctx, weft_plans **ret) {
@@ -531,6 +541,7 @@ weft_plans *weft__plans_free(weft_plans *plans) {
         return NULL;
     weft__plans_read_drop(plans);
     weft__engine_unlisten(&plans->listener);
+    weft__engine_erase_too(plans->engine, NULL, NULL);
     weft__list_remove(&plans->past.link);
     weft__later_cancel(&plans->ready_later);
     weft__timer_stop(plans->loop, &plans->read_again);

@@ -2,7 +2,7 @@
  *
  *   plan.c          what a plan is, and what is wrong with it      plan_find.c   the JSON in what an agent says
  *   plans.c         life, commands, who waits                      plans_run.c   what happens next in a plan that runs
- *   plans_saved.c   documents: writing, and reading at the start */
+ *   plans_saved.c   documents: writing, and reading at the start   plans_forget.c   what goes with a deleted session */
 #ifndef WEFT_PLANS_PRIVATE_H
 #define WEFT_PLANS_PRIVATE_H
 
@@ -46,6 +46,8 @@ typedef struct known_plan {
     bool stale;       /* it is too old to be known; its documents go with the next append that makes a plan */
     uint64_t leaving; /* its documents are being deleted, because the plan of this number comes; 0: it stays */
     bool sending;     /* an append is under way */
+    bool forgetting;  /* texts of steps were taken out, and that is not stored */
+    bool removing;    /* all of it is to go */
     bool resumed;     /* nothing is left to find out about it after a restart */
     bool want_run;
     const char *want_stop; /* why; NULL: it may go on */
@@ -118,8 +120,18 @@ void weft__plans_hear(weft_event_listener *listener, const weft_event *event, co
 void weft__plan_look_due(weft_later *later);
 void weft__plan_again_due(weft_timer *timer);
 void weft__plan_limit_due(weft_timer *timer);
+void weft__plans_look_at_ended(const weft_plans *plans);
+/* The same, when what failed so is worth another try. */
+void weft__plan_look_again(known_plan *known, int r);
 /* After a restart: what it was doing is found in the journal. */
 void weft__plan_resume(known_plan *known);
+
+/* ---- plans_forget.c ---- */
+
+/* Of a plan that is over, for which nothing is under way: what it says of tasks that are not known any more goes. */
+void weft__plan_forget(known_plan *known);
+/* weft_engine_erase_too (engine.h). ctx: the plans. */
+bool weft__plans_erase_too(void *ctx, const char *session, const weft_json *data);
 
 /* ---- plans_saved.c ---- */
 

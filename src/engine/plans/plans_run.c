@@ -29,7 +29,7 @@ void weft__plan_look(known_plan *known) {
 }
 
 /* Memory comes back soon, a disk that is full or broken does not. */
-static void look_again(known_plan *known, int r) {
+void weft__plan_look_again(known_plan *known, int r) {
     weft_plans *plans = known->plans;
     int64_t wait = r == -ENOMEM ? PLANS_MEMORY_MS : weft__engine_limits(plans->engine)->again_ms;
     weft__timer_set(plans->loop, &known->again, weft__add_ms(weft_loop_now(plans->loop), wait));
@@ -101,12 +101,14 @@ static known_plan *find_by_task(const weft_plans *plans, const char *task, size_
 
 void weft__plans_hear(weft_event_listener *listener, const weft_event *event, const weft_json *data) {
     weft_plans *plans = WEFT_CONTAINER(listener, weft_plans, listener);
+    if (strcmp(event->type, "session.deleted") == 0)
+        weft__plans_look_at_ended(plans);
     if (!plans->running || strncmp(event->type, "task.", 5) != 0)
         return;
     weft_json member = weft_get(data, "taskId");
     weft_bytes text;
     char id[32];
-    if (weft_text(&member, &text) < 0 || text.len >= sizeof id)
+    if (weft_bytes_of(&member, &text) < 0 || text.len >= sizeof id)
         return;
     memcpy(id, text.data, text.len);
     id[text.len] = '\0';
@@ -235,10 +237,6 @@ typedef struct plan_changes {
     weft_member started[3], stopping[3], finished[7];
 } plan_changes;
 
-static weft_val text_or_none(const char *text) {
-    return text && *text ? weft_str(text) : weft_none();
-}
-
 static void add_change(plan_changes *changes, const char *type, const weft_member *members, size_t count) {
     changes->types[changes->count] = type;
     changes->data[changes->count++] = weft_obj(members, count);
@@ -248,18 +246,20 @@ static bool step_differs(const known_plan *known, size_t i) {
     return known->steps[i].state != known->next[i].state || strcmp(known->steps[i].task, known->next[i].task) != 0;
 }
 
-/* With its task's session, as every event about a task: whoever follows a session hears of it, also later. */
+/* With its task's session, as every event about a task: whoever follows a session hears of it, also later. Of one that is
+ * being deleted nothing is said any more. */
 static void add_step(const known_plan *known, size_t i, plan_changes *changes) {
     const weft_planned_step *step = &known->next[i];
     const weft_task *task = *step->task ? weft__task_find(known->plans->engine, step->task) : NULL;
+    bool stays = task && weft__session_stays(known->plans->engine, task->session);
     const weft_member members[STEP_MEMBERS] = {
         {"planId", weft_str(known->id)},
         {"id", weft_str(known->plan->steps[i].id)},
         {"state", weft_str(weft__step_states[step->state])},
-        {"taskId", task ? weft_str(task->id) : weft_none()},
-        {"sessionId", task ? weft_str(task->session) : weft_none()},
-        {"reason", text_or_none(step->reason)},
-        {"error", text_or_none(step->error)},
+        {"taskId", stays ? weft_str(task->id) : weft_none()},
+        {"sessionId", stays ? weft_str(task->session) : weft_none()},
+        {"reason", weft__text_or_none(step->reason)},
+        {"error", stays || !*step->task ? weft__text_or_none(step->error) : weft_none()},
     };
     memcpy(changes->members[i], members, sizeof members);
     add_change(changes, "plan.task", changes->members[i], STEP_MEMBERS);
@@ -275,7 +275,7 @@ static void add_end(const known_plan *known, plan_changes *changes) {
     const weft_member members[7] = {
         {"planId", weft_str(known->id)},
         {"state", weft_str(weft__plan_states[known->next_state])},
-        {"reason", text_or_none(end_reason(known))},
+        {"reason", weft__text_or_none(end_reason(known))},
         {"completed", weft_uint(counts[WEFT_STEP_COMPLETED])},
         {"failed", weft_uint(counts[WEFT_STEP_FAILED])},
         {"cancelled", weft_uint(counts[WEFT_STEP_CANCELLED])},
@@ -289,14 +289,14 @@ static void add_changes(const known_plan *known, plan_changes *changes) {
     changes->count = 0;
     if (known->pub.state == WEFT_PLAN_CREATED && known->want_run) {
         changes->started[0] = (weft_member){"planId", weft_str(known->id)};
-        changes->started[1] = (weft_member){"by", text_or_none(known->start_by)};
+        changes->started[1] = (weft_member){"by", weft__text_or_none(known->start_by)};
         changes->started[2] = (weft_member){"timeLimitMs", known->next_limit ? weft_int(known->next_limit) : weft_none()};
         add_change(changes, "plan.started", changes->started, 3);
     }
     if (known->next_stopping && !known->pub.stopping) {
         changes->stopping[0] = (weft_member){"planId", weft_str(known->id)};
         changes->stopping[1] = (weft_member){"reason", weft_str(known->next_stopping)};
-        changes->stopping[2] = (weft_member){"by", text_or_none(known->stop_by)};
+        changes->stopping[2] = (weft_member){"by", weft__text_or_none(known->stop_by)};
         add_change(changes, "plan.stopping", changes->stopping, 3);
     }
     for (size_t i = 0; i < known->plan->count; i++)
@@ -367,8 +367,7 @@ static void take_changes(known_plan *known) {
         tell_starters(known, 0);
     if (weft__plan_is_over(known->pub.state))
         tell_waiters(known);
-    else
-        weft__plan_look(known);
+    weft__plan_look(known);
 }
 
 static void on_changes_stored(void *ctx, int r) {
@@ -382,7 +381,7 @@ static void on_changes_stored(void *ctx, int r) {
     }
     if (known->want_run)
         start_failed(known, r);
-    look_again(known, r);
+    weft__plan_look_again(known, r);
 }
 
 static int send_changes(known_plan *known, const plan_changes *changes) {
@@ -433,38 +432,34 @@ static weft_bytes end_of_answer(const weft_task *task, size_t room) {
     return (weft_bytes){task->tail.data + skip, task->tail.len - skip};
 }
 
-static int put_text(weft_buf *out, const weft_alloc *alloc, const char *text) {
-    return weft__buf_put(out, alloc, text, strlen(text));
-}
-
 static int put_answer(const known_plan *known, size_t need, size_t room, weft_buf *out) {
     const weft_alloc *alloc = known->plans->alloc;
     const weft_plan_step *step = &known->plan->steps[need];
     const weft_task *task = weft__task_find(known->plans->engine, known->steps[need].task);
     weft_bytes said = task ? end_of_answer(task, room) : (weft_bytes){"", 0};
     bool cut = task && (said.len < task->tail.len || task->tail.len < task->output_bytes);
-    int r = put_text(out, alloc, "\n\n### ");
+    int r = weft__buf_put_text(out, alloc, "\n\n### ");
     if (r >= 0)
-        r = put_text(out, alloc, step->id);
+        r = weft__buf_put_text(out, alloc, step->id);
     if (r >= 0)
-        r = put_text(out, alloc, cut ? " (the end of its answer)\n\n" : "\n\n");
+        r = weft__buf_put_text(out, alloc, cut ? " (the end of its answer)\n\n" : "\n\n");
     if (r >= 0 && said.len)
         r = weft__buf_put(out, alloc, said.data, said.len);
     else if (r >= 0)
-        r = put_text(out, alloc, task ? "(It said nothing.)" : "(Its answer is no longer kept.)");
+        r = weft__buf_put_text(out, alloc, task ? "(It said nothing.)" : "(Its answer is no longer kept.)");
     return r;
 }
 
 /* What it is told: its prompt, its context, and what the steps that it needs answered. NUL-terminated. */
 static int write_prompt(const known_plan *known, const weft_plan_step *step, weft_buf *out) {
     const weft_alloc *alloc = known->plans->alloc;
-    int r = put_text(out, alloc, step->prompt);
+    int r = weft__buf_put_text(out, alloc, step->prompt);
     if (r >= 0 && step->context)
-        r = put_text(out, alloc, "\n\nContext: ");
+        r = weft__buf_put_text(out, alloc, "\n\nContext: ");
     if (r >= 0 && step->context)
-        r = put_text(out, alloc, step->context);
+        r = weft__buf_put_text(out, alloc, step->context);
     if (r >= 0 && step->need_count)
-        r = put_text(out, alloc, "\n\nThe tasks that this one depends on are done. They answered:");
+        r = weft__buf_put_text(out, alloc, "\n\nThe tasks that this one depends on are done. They answered:");
     for (size_t i = 0; r >= 0 && i < step->need_count; i++)
         r = put_answer(known, step->needs[i], WEFT_PLAN_ANSWERS / step->need_count, out);
     return r < 0 ? r : weft__buf_put(out, alloc, "", 1);
@@ -486,7 +481,7 @@ static void on_submitted(void *ctx, int r, const weft_task *task) {
     else if (is_refused(r))
         known->work[i].refused = r;
     else
-        look_again(known, r);
+        weft__plan_look_again(known, r);
     if (r >= 0 || is_refused(r))
         weft__plan_look(known);
 }
@@ -578,7 +573,7 @@ static void submit_steps(known_plan *known) {
             known->work[i].refused = r;
             weft__plan_look(known);
         } else {
-            look_again(known, r);
+            weft__plan_look_again(known, r);
             return;
         }
     }
@@ -596,7 +591,7 @@ static void on_step_cancelled(void *ctx, int r, const weft_task *task) {
     if (r >= 0 || r == -EALREADY)
         weft__plan_look(known);
     else
-        look_again(known, r);
+        weft__plan_look_again(known, r);
 }
 
 static void cancel_step(known_plan *known, size_t i) {
@@ -607,7 +602,7 @@ static void cancel_step(known_plan *known, size_t i) {
     if (r < 0 && op)
         weft__plan_op_end(op, NULL);
     if (r < 0 && r != -EALREADY)
-        look_again(known, r);
+        weft__plan_look_again(known, r);
 }
 
 static void cancel_steps(known_plan *known) {
@@ -621,15 +616,19 @@ static void cancel_steps(known_plan *known) {
 /* ---- all of it ---- */
 
 static void look_at_plan(known_plan *known) {
-    if (!known->stored || known->leaving || known->sending || weft__plan_is_over(known->pub.state))
+    if (!known->stored || known->leaving || known->sending)
         return;
+    if (weft__plan_is_over(known->pub.state)) {
+        weft__plan_forget(known);
+        return;
+    }
     if (known->pub.state == WEFT_PLAN_RUNNING && !known->resumed)
         return;
     int r = store_changes(known);
     if (r < 0 && known->want_run)
         start_failed(known, r);
     if (r < 0)
-        look_again(known, r);
+        weft__plan_look_again(known, r);
     if (r != 0 || known->pub.state != WEFT_PLAN_RUNNING)
         return;
     if (known->pub.stopping)
@@ -652,7 +651,7 @@ static void find_task(known_plan *known, size_t i) {
 }
 
 void weft__plan_resume(known_plan *known) {
-    if (known->pub.state != WEFT_PLAN_RUNNING)
+    if (known->pub.state != WEFT_PLAN_RUNNING || known->resumed)
         return;
     for (size_t i = 0; i < known->plan->count; i++)
         if (known->steps[i].state == WEFT_STEP_WAITING && !*known->steps[i].task)

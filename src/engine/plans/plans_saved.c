@@ -35,10 +35,6 @@ int weft__plan_write_saved(const known_plan *known, weft_buf *out) {
     return r;
 }
 
-static weft_val text_or_none(const char *text) {
-    return *text ? weft_str(text) : weft_none();
-}
-
 static weft_val time_or_none(int64_t ms) {
     return ms ? weft_int(ms) : weft_none();
 }
@@ -48,9 +44,10 @@ static int write_steps(const known_plan *known, weft_buf *out) {
     int r = weft__write_raw(out, alloc, "[", 1);
     for (size_t i = 0; r >= 0 && i < known->plan->count; i++) {
         const weft_planned_step *step = &known->next[i];
-        weft_val value = WEFT_OBJ({"state", weft_str(weft__step_states[step->state])}, {"taskId", text_or_none(step->task)},
-                                  {"reason", text_or_none(step->reason)}, {"error", text_or_none(step->error)},
-                                  {"startedMs", time_or_none(step->started_ms)}, {"endedMs", time_or_none(step->ended_ms)});
+        weft_val value =
+            WEFT_OBJ({"state", weft_str(weft__step_states[step->state])}, {"taskId", weft__text_or_none(step->task)},
+                     {"reason", weft__text_or_none(step->reason)}, {"error", weft__text_or_none(step->error)},
+                     {"startedMs", time_or_none(step->started_ms)}, {"endedMs", time_or_none(step->ended_ms)});
         if (i)
             r = weft__write_raw(out, alloc, ",", 1);
         if (r >= 0)
@@ -95,7 +92,7 @@ typedef struct plans_reading {
 static int find_state(const weft_json *data, const char *const *states, size_t count) {
     weft_json value = weft_get(data, "state");
     weft_bytes text;
-    int r = weft_text(&value, &text);
+    int r = weft_bytes_of(&value, &text);
     for (size_t i = 0; r >= 0 && i < count; i++)
         if (strlen(states[i]) == text.len && memcmp(states[i], text.data, text.len) == 0)
             return (int) i;
@@ -112,7 +109,7 @@ static int copy_text(const weft_json *data, const char *name, char *ret, size_t 
     weft_json value = weft_get(data, name);
     weft_bytes text = {"", 0};
     *ret = '\0';
-    if (weft_typeof(&value) == WEFT_STRING && weft_text(&value, &text) == -ENOMEM)
+    if (weft_typeof(&value) == WEFT_STRING && weft_bytes_of(&value, &text) == -ENOMEM)
         return -ENOMEM;
     size_t len = weft__utf8_fit(text.data, text.len, size - 1);
     memcpy(ret, text.data, len);

@@ -54,11 +54,11 @@ static int drive_loop(weft_client *client, still_waiting *waiting, const void *c
         weft__timer_set(loop, &alarm.timer, weft__after(weft_loop_now(loop), timeout_ms));
     weft__client_schedule(client);
     client->driven = true;
-    weft__loop_hold(loop);
+    weft_loop_hold(loop);
     do
         weft_loop_once(loop, !alarm.rang);
     while (client->peer && waiting(client, ctx) && !alarm.rang);
-    weft__loop_release(loop);
+    weft_loop_release(loop);
     client->driven = false;
     weft__timer_stop(loop, &alarm.timer);
     if (!client->peer)
@@ -70,7 +70,7 @@ static int drive_loop(weft_client *client, still_waiting *waiting, const void *c
 
 static bool is_connecting(const weft_client *client, const void *ctx) {
     (void) ctx;
-    return client->state == WEFT_CONNECTING || client->state == WEFT_DISCONNECTED;
+    return client->state == WEFT_PEER_CONNECTING || client->state == WEFT_PEER_DISCONNECTED;
 }
 
 /* Until it is ready, or will never be. When it keeps trying, the time for one attempt is the time for all of them. */
@@ -79,15 +79,16 @@ static int wait_until_connected(weft_client *client) {
     int r = drive_loop(client, is_connecting, NULL, timeout);
     if (r < 0)
         return r;
-    if (client->state == WEFT_CONNECTED)
+    if (client->state == WEFT_PEER_CONNECTED)
         return 0;
     return client->why < 0 ? client->why : -ETIMEDOUT;
 }
 
-static int connect_on_own_loop(weft_loop *loop, const char *url, const weft_connect_opts *opts, weft_peer **ret) {
+static int connect_on_own_loop(weft_loop *loop, const char *url, const weft_connect_opts *opts, weft_peer **ret,
+                               weft_trouble *ret_trouble) {
     weft_peer *peer;
     weft_client *client;
-    int r = weft_connect_on(loop, url, opts, &peer);
+    int r = weft_connect_on(loop, url, opts, &peer, ret_trouble);
     if (r < 0) {
         weft_loop_free(loop);
         return r;
@@ -96,8 +97,8 @@ static int connect_on_own_loop(weft_loop *loop, const char *url, const weft_conn
     r = enter_blocking(peer, &client);
     if (r == 0)
         r = wait_until_connected(client);
-    if (r < 0 && opts && opts->ret_trouble)
-        snprintf(opts->ret_trouble, opts->trouble_size, "%s", client->trouble);
+    if (r < 0 && ret_trouble)
+        snprintf(ret_trouble->text, sizeof ret_trouble->text, "%s", client->trouble);
     if (r < 0 && client->peer) {
         client->driven = true; /* leave_blocking() ends the loop, below */
         weft_peer_free(peer);
@@ -108,14 +109,14 @@ static int connect_on_own_loop(weft_loop *loop, const char *url, const weft_conn
     return r;
 }
 
-int weft_connect_with(const char *url, const weft_connect_opts *opts, weft_peer **ret) {
+int weft_connect_with(const char *url, const weft_connect_opts *opts, weft_peer **ret, weft_trouble *ret_trouble) {
     weft_loop *loop;
     int r = weft_loop_new(NULL, &loop);
-    return r < 0 ? r : connect_on_own_loop(loop, url, opts, ret);
+    return r < 0 ? r : connect_on_own_loop(loop, url, opts, ret, ret_trouble);
 }
 
 int weft_connect(const char *url, weft_peer **ret) {
-    return weft_connect_with(url, NULL, ret);
+    return weft_connect_with(url, NULL, ret, NULL);
 }
 
 /* ---- calling ---- */
@@ -130,7 +131,7 @@ typedef struct waiting_call {
 static void on_awaited_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
     waiting_call *call = ctx;
     call->done = true;
-    call->r = r < 0 ? r : weft__answer_keep(answer, weft__peer_alloc(peer), call->ret);
+    call->r = r < 0 || !call->ret ? r : weft__answer_keep(answer, weft__peer_alloc(peer), call->ret);
 }
 
 static void on_part(weft_peer *peer, const weft_json *part, void *ctx) {
@@ -150,7 +151,7 @@ static bool is_call_open(const weft_client *client, const void *ctx) {
 
 static int start_awaited_call(weft_client *client, const char *method, weft_val params, waiting_call *call) {
     weft_call_opts opts = call->opts ? *call->opts : (weft_call_opts){0};
-    if (client->state == WEFT_CLOSED)
+    if (client->state == WEFT_PEER_CLOSED)
         return -ENOTCONN;
     opts.on_answer = on_awaited_answer;
     opts.on_part = opts.on_part ? on_part : NULL;
@@ -180,7 +181,7 @@ int weft_call(weft_peer *peer, const char *method, weft_val params, weft_answer 
 /* ---- waiting ---- */
 
 static bool is_quiet(const weft_client *client, const void *ctx) {
-    return client->delivered == *(const uint64_t *) ctx && client->state != WEFT_CLOSED;
+    return client->delivered == *(const uint64_t *) ctx && client->state != WEFT_PEER_CLOSED;
 }
 
 int weft_wait(weft_peer *peer, int64_t timeout_ms) {
@@ -189,7 +190,7 @@ int weft_wait(weft_peer *peer, int64_t timeout_ms) {
     if (r < 0)
         return r;
     uint64_t before = client->delivered;
-    r = client->state == WEFT_CLOSED ? -ENOTCONN : drive_loop(client, is_quiet, &before, timeout_ms);
+    r = client->state == WEFT_PEER_CLOSED ? -ENOTCONN : drive_loop(client, is_quiet, &before, timeout_ms);
     if (r > 0 && client->delivered == before)
         r = client->why;
     leave_blocking(client);
@@ -200,7 +201,7 @@ static bool is_unsent(const weft_client *client, const void *ctx) {
     (void) ctx;
     bool queued = weft_peer_output(client->peer).len > 0;
     bool under_way = client->wire && weft__wire_unsent(client->wire);
-    return client->state != WEFT_CLOSED && (queued || under_way);
+    return client->state != WEFT_PEER_CLOSED && (queued || under_way);
 }
 
 int weft_flush(weft_peer *peer, int64_t timeout_ms) {
@@ -208,9 +209,9 @@ int weft_flush(weft_peer *peer, int64_t timeout_ms) {
     int r = enter_blocking(peer, &client);
     if (r < 0)
         return r;
-    if (client->state != WEFT_CLOSED && is_unsent(client, NULL))
+    if (client->state != WEFT_PEER_CLOSED && is_unsent(client, NULL))
         r = drive_loop(client, is_unsent, NULL, timeout_ms) == 0 ? -ETIMEDOUT : 0;
-    if (!client->peer || client->state == WEFT_CLOSED)
+    if (!client->peer || client->state == WEFT_PEER_CLOSED)
         r = -ENOTCONN;
     leave_blocking(client);
     return r;

@@ -37,7 +37,7 @@ int weft__chunks_add(weft_chunks *chunks, const weft_json *params, size_t max, c
         weft__chunks_drop(chunks, alloc);
     else if (!is_next_piece(chunks, &place))
         return -EPROTO;
-    r = weft_text(&piece, &text);
+    r = weft_bytes_of(&piece, &text);
     if (r < 0)
         return r == -EINVAL ? -EPROTO : r;
     if (text.len > max - weft__buf_len(&chunks->text))

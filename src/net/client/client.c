@@ -36,10 +36,10 @@
 #define TO(state) (1u << (state))
 
 static const unsigned moves[] = {
-    [WEFT_CONNECTING] = TO(WEFT_CONNECTED) | TO(WEFT_DISCONNECTED) | TO(WEFT_CLOSED),
-    [WEFT_CONNECTED] = TO(WEFT_DISCONNECTED) | TO(WEFT_CLOSED),
-    [WEFT_DISCONNECTED] = TO(WEFT_CONNECTING) | TO(WEFT_CLOSED),
-    [WEFT_CLOSED] = 0,
+    [WEFT_PEER_CONNECTING] = TO(WEFT_PEER_CONNECTED) | TO(WEFT_PEER_DISCONNECTED) | TO(WEFT_PEER_CLOSED),
+    [WEFT_PEER_CONNECTED] = TO(WEFT_PEER_DISCONNECTED) | TO(WEFT_PEER_CLOSED),
+    [WEFT_PEER_DISCONNECTED] = TO(WEFT_PEER_CONNECTING) | TO(WEFT_PEER_CLOSED),
+    [WEFT_PEER_CLOSED] = 0,
 };
 
 static const weft_carrier carrier;
@@ -65,7 +65,10 @@ void weft__client_unref(weft_client *client) {
     weft__free(alloc, client->token);
     weft__signing_free(client->signing, alloc);
     weft__free(alloc, client->more);
+    weft_loop *loop = client->loop;
+    loop->lingering -= client->let_go;
     weft__free(alloc, client);
+    weft__loop_leave(loop);
 }
 
 int64_t weft__client_timeout(const weft_client *client) {
@@ -89,34 +92,35 @@ static void hold_loop(weft_client *client, bool hold) {
         return;
     client->held = hold;
     if (hold)
-        weft__loop_hold(client->loop);
+        weft_loop_hold(client->loop);
     else
-        weft__loop_release(client->loop);
+        weft_loop_release(client->loop);
 }
 
 void weft__client_want_events(weft_client *client, bool wanted) {
     client->opts.events = wanted;
-    if (client->state == WEFT_CONNECTED)
+    if (client->state == WEFT_PEER_CONNECTED)
         hold_loop(client, wanted);
 }
 
 /* May free the peer. */
-static void set_state(weft_client *client, weft_state state, int why) {
+static void set_state(weft_client *client, weft_peer_state state, int why) {
     assert(moves[client->state] & TO(state));
     client->state = state;
     client->why = why;
     /* Events may come as long as we are connected, also while the server lets the connection for calls go. */
     bool events = client->opts.events && client->transport->scheme.flags & WEFT_LAZY;
-    hold_loop(client, state == WEFT_CONNECTING || state == WEFT_DISCONNECTED || (state == WEFT_CONNECTED && events));
+    hold_loop(client,
+              state == WEFT_PEER_CONNECTING || state == WEFT_PEER_DISCONNECTED || (state == WEFT_PEER_CONNECTED && events));
     if (client->opts.on_state)
         client->opts.on_state(client->peer, state, why, client->opts.data);
     /* What its user called first, to show a token for instance, goes out before what the subscriptions ask. */
     if (!client->peer || client->state != state)
         return;
-    if (state == WEFT_CONNECTED)
+    if (state == WEFT_PEER_CONNECTED)
         weft__subs_connected(client);
-    else if (state != WEFT_CONNECTING)
-        weft__subs_lost(client, why, state == WEFT_CLOSED);
+    else if (state != WEFT_PEER_CONNECTING)
+        weft__subs_lost(client, why, state == WEFT_PEER_CLOSED);
 }
 
 static void client_on_notification(weft_peer *peer, const char *method, const weft_json *params, void *data) {
@@ -158,7 +162,7 @@ static void client_on_output(weft_peer *peer, void *data) {
     weft__client_schedule(client);
     if (client->wire && client->wire->ready)
         weft__wire_flush(client->wire);
-    else if (client->state == WEFT_CONNECTED && !client->wire)
+    else if (client->state == WEFT_PEER_CONNECTED && !client->wire)
         weft__later(client->loop, &client->begin);
 }
 
@@ -199,8 +203,8 @@ static void on_begin_connecting(weft_later *later) {
     client->trouble[0] = '\0';
     client->give_up = timeout < 0 ? INT64_MAX : weft__after(weft_loop_now(client->loop), timeout);
     /* A lazy transport between two connections is as good as connected, and its user hears nothing. */
-    if (client->state == WEFT_DISCONNECTED)
-        set_state(client, WEFT_CONNECTING, 0);
+    if (client->state == WEFT_PEER_DISCONNECTED)
+        set_state(client, WEFT_PEER_CONNECTING, 0);
     if (client->peer && !client->wire)
         open_wire(client);
     weft__client_unref(client);
@@ -231,8 +235,8 @@ void weft__client_ready(weft_client *client, weft_wire *wire) {
     }
     if (r < 0)
         weft__client_lost(client, wire, r);
-    else if (client->state != WEFT_CONNECTED)
-        set_state(client, WEFT_CONNECTED, 0);
+    else if (client->state != WEFT_PEER_CONNECTED)
+        set_state(client, WEFT_PEER_CONNECTED, 0);
     if (weft__wire_current(wire)) {
         weft__client_schedule(client);
         weft__wire_flush(wire);
@@ -269,8 +273,8 @@ static void report_loss(weft_client *client, bool was_connected, int why) {
     if (client->peer && !again)
         weft_peer_eof(client->peer); /* from now on calls are refused when they are made */
     if (client->peer)
-        set_state(client, again ? WEFT_DISCONNECTED : WEFT_CLOSED, why);
-    if (client->peer && client->state == WEFT_DISCONNECTED)
+        set_state(client, again ? WEFT_PEER_DISCONNECTED : WEFT_PEER_CLOSED, why);
+    if (client->peer && client->state == WEFT_PEER_DISCONNECTED)
         try_connecting_later(client);
 }
 
@@ -280,7 +284,7 @@ static void give_up(weft_client *client, bool was_ready, int why) {
     if (was_ready && weft_loop_now(client->loop) - client->connected_at >= LIVED_MS)
         weft__backoff_reset(&client->backoff);
     weft__client_trouble(client, "%s: %s", client->endpoint, weft_strerror(why));
-    report_loss(client, client->state == WEFT_CONNECTED, why);
+    report_loss(client, client->state == WEFT_PEER_CONNECTED, why);
 }
 
 /* HTTP: the server closed a connection on which nothing was going on. The next one is opened when it is needed. */
@@ -331,18 +335,23 @@ static void on_client_free(weft_peer *peer, void *data) {
     weft__events_stop(client);
     weft__subs_leave(client);
     client->peer = NULL;
-    client->state = WEFT_CLOSED;
+    client->state = WEFT_PEER_CLOSED;
+    client->let_go = true;
+    client->loop->lingering++;
     forget_addresses(client);
     weft__later_cancel(&client->begin);
     weft__timer_stop(client->loop, &client->attempt);
     weft__timer_stop(client->loop, &client->tick);
     hold_loop(client, false);
     /* A private loop goes with its client, unless it is running: then whoever runs it sees to that. */
-    weft_loop *loop = client->own_loop && !client->driven ? client->loop : NULL;
-    if (loop)
-        weft__loop_run_out(loop);
+    weft_loop *loop = client->loop, *own = client->own_loop && !client->driven ? loop : NULL;
+    if (own)
+        weft__loop_run_out(own);
     weft__client_unref(client);
-    weft_loop_free(loop);
+    if (own)
+        weft_loop_free(own);
+    else
+        weft__loop_settle(loop);
 }
 
 static int64_t client_now(void *data) {
@@ -396,7 +405,6 @@ static int copy_opts(weft_client *client, const weft_connect_opts *opts) {
     const weft_alloc *alloc = client->loop->alloc;
     client->opts = *opts;
     client->opts.token = NULL;
-    client->opts.ret_trouble = NULL;
     client->opts.tls = (weft_tls_opts){0};
     client->opts.headers = NULL;
     client->opts.sign_key = NULL;
@@ -430,8 +438,8 @@ static int make_tls(weft_client *client, const weft_tls_opts *opts) {
 /* Everything that can be said before a packet is sent. */
 static int prepare_client(weft_client *client, const char *url, const weft_connect_opts *opts) {
     const weft_alloc *alloc = client->loop->alloc;
-    const char *why;
-    int r = weft__transport_parse(client->loop->transports, url, alloc, &client->url, &why);
+    const char *why = "there is no URL";
+    int r = url ? weft__transport_parse(client->loop->transports, url, alloc, &client->url, &why) : -EINVAL;
     if (r < 0) {
         weft__client_trouble(client, "%s", why);
         return r;
@@ -507,6 +515,7 @@ static weft_client *new_client(weft_loop *loop) {
         return NULL;
     client->refs = 1;
     client->loop = loop;
+    weft__loop_join(loop);
     client->given = (weft_given){-1, -1};
     weft__list_init(&client->subs);
     weft__later_init(&client->begin, on_begin_connecting);
@@ -517,29 +526,30 @@ static weft_client *new_client(weft_loop *loop) {
 }
 
 /* The rest, when r says that it could be prepared. CONNECTING is told from the loop, like everything else. */
-static int begin_client(weft_client *client, int r, const weft_connect_opts *opts, weft_peer **ret) {
+static int begin_client(weft_client *client, int r, weft_peer **ret, weft_trouble *ret_trouble) {
     if (r == 0)
         r = make_client_peer(client);
     if (r < 0) {
-        if (opts->ret_trouble)
-            snprintf(opts->ret_trouble, opts->trouble_size, "%s", client->trouble);
+        if (ret_trouble)
+            snprintf(ret_trouble->text, sizeof ret_trouble->text, "%s", client->trouble);
         weft__client_unref(client);
         return r;
     }
-    client->state = WEFT_DISCONNECTED;
+    client->state = WEFT_PEER_DISCONNECTED;
     hold_loop(client, true);
     weft__later(client->loop, &client->begin);
     *ret = client->peer;
     return 0;
 }
 
-int weft_connect_on(weft_loop *loop, const char *url, const weft_connect_opts *opts, weft_peer **ret) {
+int weft_connect_on(weft_loop *loop, const char *url, const weft_connect_opts *opts, weft_peer **ret,
+                    weft_trouble *ret_trouble) {
     static const weft_connect_opts defaults;
     weft_client *client = new_client(loop);
     if (!client)
         return -ENOMEM;
     opts = opts ? opts : &defaults;
-    return begin_client(client, prepare_client(client, url, opts), opts, ret);
+    return begin_client(client, prepare_client(client, url, opts), ret, ret_trouble);
 }
 
 int weft__connect_fds(weft_loop *loop, int in, int out, const weft_connect_opts *opts, weft_peer **ret) {
@@ -554,7 +564,7 @@ int weft__connect_fds(weft_loop *loop, int in, int out, const weft_connect_opts 
     snprintf(client->endpoint, sizeof client->endpoint, "%s", client->transport->scheme.name);
     int r = copy_opts(client, opts);
     client->opts.reconnect = false;
-    return begin_client(client, r, opts, ret);
+    return begin_client(client, r, ret, NULL);
 }
 
 weft_loop *weft_peer_loop(const weft_peer *peer) {

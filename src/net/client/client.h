@@ -17,8 +17,6 @@
 #include "transport.h"
 #include "url.h"
 
-#define WEFT_TROUBLE 256 /* room for a sentence */
-
 typedef struct weft_client weft_client;
 typedef struct weft_wire weft_wire;
 
@@ -32,6 +30,7 @@ struct weft_client {
     weft_peer *peer; /* NULL: freed by its user; nothing is told any more */
     weft_loop *loop;
     bool own_loop;          /* blocking.c: nobody else drives it */
+    bool let_go;            /* its user has freed the peer */
     bool driven;            /* the loop is being run by a blocking function right now */
     weft_connect_opts opts; /* of its strings only the token is kept, ours */
     char *token;
@@ -46,7 +45,7 @@ struct weft_client {
     char *more;      /* HTTP: the user's headers as text; NULL: none */
     weft_http_client_opts http;
 
-    weft_state state;
+    weft_peer_state state;
     int why;                    /* the last failure */
     weft_wire *wire;            /* NULL: none */
     struct weft_events *events; /* HTTP: listening to server-sent events; NULL: not */
@@ -67,7 +66,7 @@ struct weft_client {
     weft_link subs;     /* subscriptions (subscribe.c) */
     uint64_t sub_count; /* how many there were, for their ids */
     uint64_t sub_round; /* how often all of them were told something */
-    char trouble[WEFT_TROUBLE];
+    char trouble[WEFT_TROUBLE_MAX];
 };
 
 struct weft_wire {

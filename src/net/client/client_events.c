@@ -255,13 +255,13 @@ int weft_peer_listen(weft_peer *peer) {
     weft_client *client = weft__client_of(peer);
     if (!client || !(client->transport->scheme.flags & WEFT_LAZY))
         return -ENOTSUP;
-    if (client->state == WEFT_CLOSED)
+    if (client->state == WEFT_PEER_CLOSED)
         return -ENOTCONN;
     if (client->opts.events)
         return 0;
     client->events_may_fail = true;
     weft__client_want_events(client, true);
-    if (client->state == WEFT_CONNECTED)
+    if (client->state == WEFT_PEER_CONNECTED)
         weft__events_again(client);
     return 0;
 }

@@ -200,7 +200,6 @@ static void wire_sent(weft_stream *stream, size_t n) {
         weft__buf_take(&wire->out, client->loop->alloc, n);
         return;
     }
-    /* The peer may call on_drain, and that may do anything. */
     wire->holds++;
     weft__client_ref(client);
     weft_peer_sent(client->peer, n);
@@ -209,6 +208,21 @@ static void wire_sent(weft_stream *stream, size_t n) {
         if (weft__peer_stalled(client->peer))
             weft__later(client->loop, &wire->resume);
     }
+    if (weft__wire_current(wire) && weft__peer_has_drained(client->peer))
+        weft__stream_drained(stream);
+    weft__wire_gone(wire);
+    weft__client_unref(client);
+}
+
+/* on_drain may do anything. */
+static void on_wire_drained(weft_stream *stream) {
+    weft_wire *wire = wire_of(stream);
+    weft_client *client = wire->client;
+    if (!wire->ready || !weft__wire_current(wire))
+        return;
+    wire->holds++;
+    weft__client_ref(client);
+    weft__peer_tell_drained(client->peer);
     weft__wire_gone(wire);
     weft__client_unref(client);
 }
@@ -221,6 +235,7 @@ static const weft_stream_ops stream_ops = {
     .room = wire_room,
     .output = wire_output,
     .sent = wire_sent,
+    .on_drained = on_wire_drained,
 };
 
 /* ---- life ---- */

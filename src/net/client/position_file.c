@@ -45,7 +45,7 @@ int weft__position_write(const char *name, const char *params, const weft_positi
 static int read_position_text(const weft_json *root, const char *name, const char **ret) {
     weft_json value = weft_get(root, name);
     weft_bytes bytes;
-    int r = weft_text(&value, &bytes);
+    int r = weft_bytes_of(&value, &bytes);
     if (r < 0)
         return r == -ENOMEM ? r : -EBADMSG;
     if (memchr(bytes.data, '\0', bytes.len))

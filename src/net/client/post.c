@@ -1,8 +1,9 @@
 /* A POST: look the name up, try its addresses one after the other, send the head and the body, read until the status is
- * known.
+ * known, or until the answer has ended.
  *
  *   LOOKUP ──on_post_lookup()──▶ CONNECT, one address after the other ──on_post_open()──▶ SENT
  *   SENT ──take_post_status()──▶ end_post()         any ──a failure, the time──▶ end_post()
+ *   SENT ──take_post_head()──▶ READING ──take_post_body()──▶ end_post(), where the answer is read
  *   any ──weft__post_free()──▶ gone when the stream and the lookup are */
 #include "post.h"
 
@@ -33,7 +34,14 @@ struct weft_post {
     weft_loop *loop;
     const weft_alloc *alloc;
     void (*on_done)(void *ctx, int r, int status, const char *why);
+    void (*on_head)(void *ctx, const weft_http_head *head);
+    void (*on_body)(void *ctx, char *data, size_t len);
     void *ctx;
+    bool reading; /* the head is known, and what comes is the body: */
+    bool chunked;
+    weft_chunked chunks;
+    int64_t left; /* bytes of it; -1: up to the end of the connection */
+    int status;
     weft_url url;
     weft_tls_ctx *tls;
     weft_buf out; /* the whole request */
@@ -90,16 +98,14 @@ static void on_post_open(weft_stream *stream) {
     weft__stream_flush(stream);
 }
 
-/* 1 the status is known, 0 more is needed. */
-static int take_post_status(weft_post *post, int *ret_status) {
-    weft_http_head head;
+/* The length of the head, 0 more is needed. */
+static int take_post_status(weft_post *post, weft_http_head *ret) {
     while (weft__buf_len(&post->in)) {
-        int len = weft__http_response(weft__buf_head(&post->in), weft__buf_len(&post->in), &head);
+        int len = weft__http_response(weft__buf_head(&post->in), weft__buf_len(&post->in), ret);
         if (len <= 0)
             return len;
-        *ret_status = head.status;
-        if (head.status >= 200)
-            return 1;
+        if (ret->status >= 200)
+            return len;
         if (++post->interim > MAX_INTERIM)
             return -EPROTO;
         weft__buf_take(&post->in, post->alloc, (size_t) len);
@@ -107,16 +113,68 @@ static int take_post_status(weft_post *post, int *ret_status) {
     return 0;
 }
 
+/* A piece of the body. The callback may free the post, and the attempt knows: it lives until its stream is closed. */
+static void take_post_body(attempt *of, char *data, size_t len) {
+    weft_post *post = of->post;
+    size_t used, body = len;
+    int over = 0;
+    if (post->chunked)
+        over = weft__chunked(&post->chunks, data, len, &used, &body);
+    else if (post->left >= 0) {
+        body = (uint64_t) post->left < len ? (size_t) post->left : len;
+        post->left -= (int64_t) body;
+        over = post->left == 0;
+    }
+    if (over >= 0 && body)
+        post->on_body(post->ctx, data, body);
+    if (of->post && over != 0)
+        end_post(post, over < 0 ? -EPROTO : 0, post->status);
+}
+
+/* An answer to a request without a body may say a length all the same; ours is no HEAD. */
+static void enter_post_body(weft_post *post, const weft_http_head *head) {
+    bool none = head->status == 204 || head->status == 304;
+    post->reading = true;
+    post->status = head->status;
+    post->chunked = head->chunked && !none;
+    post->left = none ? 0 : head->chunked ? -1 : head->content_length;
+    weft__timer_stop(post->loop, &post->timer);
+}
+
+/* What came behind the head is in the same buffer, which is ours alone while the callbacks run. */
+static void take_post_head(attempt *of, const weft_http_head *head, size_t len) {
+    weft_post *post = of->post;
+    const weft_alloc *alloc = post->alloc;
+    weft_buf in = post->in;
+    post->in = (weft_buf){0};
+    enter_post_body(post, head);
+    post->on_head(post->ctx, head);
+    if (of->post && post->left == 0)
+        end_post(post, 0, post->status);
+    else if (of->post && weft__buf_len(&in) > len)
+        take_post_body(of, weft__buf_head(&in) + len, weft__buf_len(&in) - len);
+    weft__buf_done(&in, alloc);
+}
+
 static void on_post_bytes(weft_stream *stream, char *data, size_t len) {
-    weft_post *post = attempt_of(stream)->post;
-    int status = 0;
+    attempt *of = attempt_of(stream);
+    weft_post *post = of->post;
+    weft_http_head head;
     if (!post || !len)
         return;
+    if (post->reading) {
+        take_post_body(of, data, len);
+        return;
+    }
     int r = weft__buf_put(&post->in, post->alloc, data, len);
     if (r == 0)
-        r = take_post_status(post, &status);
-    if (r != 0)
-        end_post(post, r < 0 ? r : 0, status);
+        r = take_post_status(post, &head);
+    if (r < 0)
+        end_post(post, r, 0);
+    else if (r > 0 && post->on_head)
+        take_post_head(of, &head, (size_t) r);
+    else if (r > 0)
+        end_post(post, 0, head.status);
 }
 
 /* Before anything was sent, the next address is as good; afterwards a second request might be one too many. */
@@ -128,7 +186,9 @@ static void on_post_end(weft_stream *stream, int why) {
     if (*more)
         snprintf(post->why, sizeof post->why, "%s", more);
     let_go_of_attempt(post);
-    if (post->sent == 0 && !*post->why)
+    if (post->reading)
+        end_post(post, post->left < 0 && !post->chunked && why == 0 ? 0 : -ECONNRESET, post->status);
+    else if (post->sent == 0 && !*post->why)
         connect_next(post, why ? why : -ECONNRESET);
     else
         end_post(post, why ? why : -ECONNRESET, 0);
@@ -256,6 +316,9 @@ static int write_post_request(weft_post *post, const weft_post_opts *opts, const
                                  port,
                                  "\r\nUser-Agent: weft/" WEFT_VERSION "\r\n",
                                  more ? more : "",
+                                 opts->accept ? "Accept: " : "",
+                                 opts->accept ? opts->accept : "",
+                                 opts->accept ? "\r\n" : "",
                                  opts->type ? "Content-Type: " : "",
                                  opts->type ? opts->type : "",
                                  opts->type ? "\r\nContent-Length: " : "",
@@ -297,6 +360,8 @@ int weft__post_new(weft_loop *loop, const weft_post_opts *opts, weft_post **ret)
     post->loop = loop;
     post->alloc = loop->alloc;
     post->on_done = opts->on_done;
+    post->on_head = opts->on_head;
+    post->on_body = opts->on_body;
     post->ctx = opts->ctx;
     weft__timer_init(&post->timer, on_timeout);
     weft__later_init(&post->begin, begin_post);

@@ -120,7 +120,7 @@ static void format_sub_id(const weft_sub *sub, char id[ID_SIZE]) {
 static void send_unsubscribe(const weft_sub *sub) {
     char id[ID_SIZE];
     format_sub_id(sub, id);
-    if (sub->client && sub->client->state == WEFT_CONNECTED && (sub->phase == ASKING || sub->phase == FOLLOWING))
+    if (sub->client && sub->client->state == WEFT_PEER_CONNECTED && (sub->phase == ASKING || sub->phase == FOLLOWING))
         weft_notify(sub->client->peer, "tinyvex/unsubscribe", WEFT_OBJ({"subId", weft_str(id)}));
 }
 
@@ -158,7 +158,7 @@ static void ask_again(weft_sub *sub, int why, const char *reason) {
 static int set_journal(weft_sub *sub, const weft_json *journal) {
     const char *text;
     weft_bytes bytes;
-    int r = journal->text ? weft_text(journal, &bytes) : 0;
+    int r = journal->text ? weft_bytes_of(journal, &bytes) : 0;
     if (r < 0 || !journal->text)
         return r == -EINVAL ? -EBADMSG : r;
     if (bytes.len > WEFT_SUB_JOURNAL || memchr(bytes.data, '\0', bytes.len))
@@ -287,7 +287,7 @@ static void ask_sub(weft_sub *sub) {
 static void on_again_due(weft_timer *timer) {
     weft_sub *sub = WEFT_CONTAINER(timer, weft_sub, again);
     sub->refs++;
-    if (sub->phase == IDLE && sub->client->state == WEFT_CONNECTED)
+    if (sub->phase == IDLE && sub->client->state == WEFT_PEER_CONNECTED)
         ask_sub(sub);
     unref_sub(sub);
 }
@@ -495,7 +495,7 @@ int weft_subscribe(weft_peer *peer, const char *name, weft_val params, const wef
     weft_client *client = weft__client_of(peer);
     if (!client || !name || !*name || !opts || !opts->on_value)
         return -EINVAL;
-    if (client->state == WEFT_CLOSED)
+    if (client->state == WEFT_PEER_CLOSED)
         return -ENOTCONN;
     if (strlen(name) > WEFT_SUB_NAME)
         return -EMSGSIZE;
@@ -513,7 +513,7 @@ int weft_subscribe(weft_peer *peer, const char *name, weft_val params, const wef
     if (r >= 0) {
         sub->number = ++client->sub_count;
         sub->client = client;
-        r = client->state == WEFT_CONNECTED ? send_subscribe(sub) : 0;
+        r = client->state == WEFT_PEER_CONNECTED ? send_subscribe(sub) : 0;
     }
     if (r < 0) {
         unref_sub(sub);

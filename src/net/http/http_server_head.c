@@ -239,12 +239,11 @@ static bool may_use_cookie(const weft_asked *asked) {
 }
 
 static const weft_auth *by_login(const weft_conn *conn, weft_asked *asked) {
-    uint64_t auth;
-    uint64_t session = may_use_cookie(asked) ? weft__login_of(conn, asked->head, &auth) : 0;
+    const weft_session_row *session = may_use_cookie(asked) ? weft__login_of(conn, asked->head) : NULL;
     if (!session)
         return NULL;
-    asked->session = session;
-    return weft__auths_with_id(&asked->endpoint->tokens, auth, weft__wall_now());
+    asked->session = session->id;
+    return weft__login_auth(conn, session, &asked->endpoint->tokens);
 }
 
 static int check_request_token(weft_conn *conn, weft_asked *asked) {
@@ -256,6 +255,8 @@ static int check_request_token(weft_conn *conn, weft_asked *asked) {
         return 0;
     asked->auth = token.data ? weft__auths_find(&asked->endpoint->tokens, token, weft__wall_now()) : by_login(conn, asked);
     asked->authenticated = asked->auth != NULL;
+    if (asked->auth)
+        weft__auth_seen(&asked->endpoint->tokens, asked->auth, weft__wall_now());
     return asked->auth ? 0 : judge_wrong_token(conn, asked, token, needs_token(conn, asked, token));
 }
 

@@ -57,18 +57,26 @@ static const weft_session_row *find_login(const struct weft_logins *logins, weft
     return found;
 }
 
-uint64_t weft__login_of(const weft_conn *conn, const weft_http_head *head, uint64_t *ret_auth) {
+const weft_session_row *weft__login_of(const weft_conn *conn, const weft_http_head *head) {
     const weft_server *server = weft__conn_server(conn);
     char name[32];
     if (!server->logins)
-        return 0;
+        return NULL;
     snprintf(name, sizeof name, "weft_session_%d", conn->endpoint->listener->port);
     weft_bytes text = cookie_value(weft__http_find(head, "cookie", NULL), name);
-    const weft_session_row *row = text.len ? find_login(server->logins, text, weft_loop_now(server->loop)) : NULL;
-    if (!row)
-        return 0;
-    *ret_auth = row->auth;
-    return row->id;
+    return text.len ? find_login(server->logins, text, weft_loop_now(server->loop)) : NULL;
+}
+
+/* A token with other scopes than when the session began is another one (weft_server_tokens()). Only when an earlier server
+ * began it, its digest has to do, once. */
+const weft_auth *weft__login_auth(const weft_conn *conn, const weft_session_row *row, const weft_auths *tokens) {
+    struct weft_logins *logins = weft__conn_server(conn)->logins;
+    int64_t now = weft__wall_now();
+    const weft_auth *auth =
+        row->auth ? weft__auths_with_id(tokens, row->auth, now) : weft__auths_with_digest(tokens, row->token, now);
+    if (auth)
+        logins->rows[row - logins->rows].auth = auth->id;
+    return auth;
 }
 
 /* ---- beginning and end ---- */
@@ -85,19 +93,32 @@ static weft_session_row *place_for_session(struct weft_logins *logins, int64_t n
     return oldest;
 }
 
-int weft__login_begin(weft_server *server, uint64_t auth, char ret[WEFT_SESSION_TEXT]) {
-    struct weft_logins *logins = server->logins;
-    unsigned char bytes[32];
-    int64_t now = weft_loop_now(server->loop);
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t) sizeof bytes)
+/* size / 2 random bytes as hexadecimal digits, and their digest. */
+static int make_random_text(char *ret, size_t size, unsigned char ret_digest[WEFT_DIGEST]) {
+    unsigned char bytes[WEFT_SESSION_TEXT / 2];
+    size_t count = size / 2;
+    if (getrandom(bytes, count, 0) != (ssize_t) count)
         return -EIO;
-    for (size_t i = 0; i < sizeof bytes; i++)
+    for (size_t i = 0; i < count; i++)
         snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
-    weft_session_row *row = place_for_session(logins, now);
-    *row = (weft_session_row){.id = ++logins->last_id, .auth = auth, .until = weft__after(now, logins->session_s * 1000)};
-    SHA256((const unsigned char *) ret, WEFT_SESSION_TEXT - 1, row->digest);
+    OPENSSL_cleanse(bytes, sizeof bytes);
+    SHA256((const unsigned char *) ret, size - 1, ret_digest);
+    return 0;
+}
+
+int weft__login_begin(weft_server *server, const weft_auth *auth, int64_t session_s, char ret[WEFT_SESSION_TEXT]) {
+    struct weft_logins *logins = server->logins;
+    int64_t now = weft_loop_now(server->loop), seconds = session_s > 0 ? session_s : logins->session_s;
+    weft_session_row fresh = {.auth = auth->id, .until = weft__after(now, seconds * 1000)};
+    int r = make_random_text(ret, WEFT_SESSION_TEXT, fresh.digest);
+    if (r < 0)
+        return r;
+    memcpy(fresh.token, auth->digest, sizeof fresh.token);
+    fresh.id = ++logins->last_id;
+    *place_for_session(logins, now) = fresh;
     weft__later(server->loop, &server->revoke); /* connections of a session that had to make room */
     weft__tokens_watch(server);
+    weft__logins_keep(server);
     return 0;
 }
 
@@ -107,6 +128,64 @@ void weft__login_end(weft_server *server, uint64_t session) {
         if (logins->rows[i].id == session)
             logins->rows[i] = (weft_session_row){0};
     weft__later(server->loop, &server->revoke);
+    weft__logins_keep(server);
+}
+
+/* ---- codes ---- */
+
+static const weft_auth *auth_named(const weft_server *server, const char *name) {
+    for (size_t i = 0; i < server->endpoint_count; i++) {
+        const weft_auths *tokens = &server->endpoints[i]->tokens;
+        for (size_t j = 0; j < tokens->count; j++)
+            if (strcmp(tokens->rows[j].name, name) == 0)
+                return &tokens->rows[j];
+    }
+    return NULL;
+}
+
+/* One that is free or too old; else the oldest. */
+static weft_code_row *place_for_code(struct weft_logins *logins, int64_t now) {
+    weft_code_row *oldest = &logins->codes[0];
+    for (size_t i = 0; i < WEFT_LOGIN_CODES; i++) {
+        if (logins->codes[i].until <= now)
+            return &logins->codes[i];
+        if (logins->codes[i].until < oldest->until)
+            oldest = &logins->codes[i];
+    }
+    return oldest;
+}
+
+int weft_server_login_code(weft_server *server, const char *token_name, int64_t for_ms, char ret[WEFT_LOGIN_CODE]) {
+    int64_t now = weft_loop_now(server->loop);
+    const weft_auth *auth = auth_named(server, token_name);
+    if (!server->logins)
+        return -ENOTCONN;
+    if (!auth)
+        return -ENOENT;
+    weft_code_row fresh = {.until = weft__after(now, for_ms)};
+    int r = make_random_text(ret, WEFT_LOGIN_CODE, fresh.digest);
+    if (r < 0)
+        return r;
+    memcpy(fresh.token, auth->digest, sizeof fresh.token);
+    *place_for_code(server->logins, now) = fresh;
+    return 0;
+}
+
+/* All rows are compared, in constant time each. It is gone before anything is done with it: of two who show it at the same
+ * time, one is late. */
+const weft_auth *weft__login_code_take(weft_server *server, const weft_auths *tokens, weft_bytes code) {
+    unsigned char digest[WEFT_DIGEST];
+    weft_code_row found = {0};
+    SHA256((const unsigned char *) code.data, code.len, digest);
+    for (size_t i = 0; i < WEFT_LOGIN_CODES; i++) {
+        weft_code_row *row = &server->logins->codes[i];
+        if (CRYPTO_memcmp(row->digest, digest, sizeof digest) != 0)
+            continue;
+        found = *row;
+        *row = (weft_code_row){0};
+    }
+    bool counts = found.until > weft_loop_now(server->loop);
+    return counts ? weft__auths_with_digest(tokens, found.token, weft__wall_now()) : NULL;
 }
 
 void weft__logins_free(weft_server *server) {

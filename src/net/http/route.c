@@ -60,6 +60,8 @@ static weft_route *free_route(const weft_alloc *alloc, weft_route *route) {
 
 int weft_server_route(weft_server *server, const char *method, const char *path, weft_route_handler *handler, void *ctx) {
     const weft_alloc *alloc = server->alloc;
+    if (!method || !path || !handler)
+        return -EINVAL;
     weft_route *route = weft__zalloc(alloc, sizeof *route);
     if (!route)
         return -ENOMEM;
@@ -77,6 +79,8 @@ int weft_server_route(weft_server *server, const char *method, const char *path,
 }
 
 int weft_server_public(weft_server *server, const char *path) {
+    if (!path)
+        return -EINVAL;
     struct weft_public *public = weft__alloc(server->alloc, sizeof *public + strlen(path) + 1);
     if (!public)
         return -ENOMEM;

@@ -52,14 +52,18 @@ static bool has_expired(const weft_auth *row, int64_t now) {
     return row->expires_at && now >= row->expires_at;
 }
 
-const weft_auth *weft__auths_find(const weft_auths *auths, weft_bytes token, int64_t now) {
-    unsigned char digest[WEFT_DIGEST];
+const weft_auth *weft__auths_with_digest(const weft_auths *auths, const unsigned char digest[WEFT_DIGEST], int64_t now) {
     const weft_auth *found = NULL;
-    SHA256((const unsigned char *) token.data, token.len, digest);
     for (size_t i = 0; i < auths->count; i++)
-        if (CRYPTO_memcmp(auths->rows[i].digest, digest, sizeof digest) == 0 && !has_expired(&auths->rows[i], now))
+        if (CRYPTO_memcmp(auths->rows[i].digest, digest, WEFT_DIGEST) == 0 && !has_expired(&auths->rows[i], now))
             found = &auths->rows[i];
     return found;
+}
+
+const weft_auth *weft__auths_find(const weft_auths *auths, weft_bytes token, int64_t now) {
+    unsigned char digest[WEFT_DIGEST];
+    SHA256((const unsigned char *) token.data, token.len, digest);
+    return weft__auths_with_digest(auths, digest, now);
 }
 
 const weft_auth *weft__auths_with_id(const weft_auths *auths, uint64_t id, int64_t now) {
@@ -67,6 +71,10 @@ const weft_auth *weft__auths_with_id(const weft_auths *auths, uint64_t id, int64
         if (auths->rows[i].id == id && !has_expired(&auths->rows[i], now))
             return &auths->rows[i];
     return NULL;
+}
+
+void weft__auth_seen(weft_auths *auths, const weft_auth *auth, int64_t now) {
+    auths->rows[auth - auths->rows].seen_at = now;
 }
 
 bool weft__auth_same(const weft_auth *a, const weft_auth *b) {

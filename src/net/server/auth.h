@@ -13,6 +13,7 @@ typedef struct weft_auth {
     char *name;
     char *scopes;
     int64_t expires_at; /* seconds since 1970; 0: never */
+    int64_t seen_at;    /* seconds since 1970, when it was shown last; 0: not yet */
     uint64_t id;        /* the same digest, name and scopes: the same id, on all endpoints of a server. Not 0 */
 } weft_auth;
 
@@ -27,8 +28,12 @@ int weft__auths_copy(weft_auths *auths, const weft_token *list, const weft_alloc
 void weft__auths_done(weft_auths *auths, const weft_alloc *alloc);
 /* Whose token is this? NULL: nobody's, or it has expired. Takes as long whoever it is. now: seconds since 1970. */
 const weft_auth *weft__auths_find(const weft_auths *auths, weft_bytes token, int64_t now);
+/* The same of its digest. */
+const weft_auth *weft__auths_with_digest(const weft_auths *auths, const unsigned char digest[WEFT_DIGEST], int64_t now);
 /* The row with this id that has not expired. */
 const weft_auth *weft__auths_with_id(const weft_auths *auths, uint64_t id, int64_t now);
+/* It was shown. */
+void weft__auth_seen(weft_auths *auths, const weft_auth *auth, int64_t now);
 bool weft__auth_same(const weft_auth *a, const weft_auth *b);
 
 /* Wrong tokens per address in the current window. It is asked only about tokens that are wrong: a right one is never braked.

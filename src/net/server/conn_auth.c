@@ -52,7 +52,10 @@ int weft__conn_show_token(weft_peer *peer, weft_bytes token) {
     if (!conn)
         return -EACCES;
     const weft_auth *auth = weft__auths_find(&conn->endpoint->tokens, token, weft__wall_now());
-    return auth ? change_token(peer, conn, auth) : count_wrong_token(conn);
+    if (!auth)
+        return count_wrong_token(conn);
+    weft__auth_seen(&conn->endpoint->tokens, auth, weft__wall_now());
+    return change_token(peer, conn, auth);
 }
 
 int weft__conn_forget_token(weft_peer *peer) {
@@ -96,5 +99,5 @@ const weft_method weft__auth_method = {
     .name = "weft.auth",
     .handler = auth_by_token,
     .help = "show a token; needed first on byte streams that ask for one",
-    .flags = WEFT_OPEN | WEFT_HIDDEN,
+    .flags = WEFT_ROW_OPEN | WEFT_ROW_HIDDEN,
 };

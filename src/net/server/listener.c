@@ -1,8 +1,10 @@
 /* Listeners: accept, look who it is, refuse or serve. Several HTTP endpoints may share one. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "admission.h"
@@ -96,14 +98,14 @@ static void rest_from_accepting(weft_server *server) {
     for_all_sockets(server, stop_accepting);
     weft__timer_set(server->loop, &server->rest, weft_loop_now(server->loop) + REST_MS);
     if (!server->resting)
-        weft__loop_hold(server->loop); /* a loop that watches nothing would end */
+        weft_loop_hold(server->loop); /* a loop that watches nothing would end */
     server->resting = true;
 }
 
 void weft__listener_end_rest(weft_server *server) {
     weft__timer_stop(server->loop, &server->rest);
     if (server->resting)
-        weft__loop_release(server->loop);
+        weft_loop_release(server->loop);
     server->resting = false;
 }
 
@@ -167,6 +169,7 @@ static void on_acceptable(uv_poll_t *poll, int status, int events) {
 
 static void on_accepting_closed(uv_handle_t *handle) {
     weft_accepting *accepting = handle->data;
+    accepting->closing = false;
     weft__server_unref(accepting->listener->server);
 }
 
@@ -177,8 +180,19 @@ static void name_bound(weft_accepting *accepting) {
         weft__address_text((struct sockaddr *) &address, len, accepting->bound, sizeof accepting->bound);
 }
 
+/* A place that was never used, or whose socket is closed for good; NULL: none. */
+static weft_accepting *free_place(weft_listener *listener) {
+    for (size_t i = 0; i < WEFT_LISTENER_SOCKETS; i++) {
+        weft_accepting *accepting = &listener->sockets[i];
+        if (!accepting->listener || (accepting->fd < 0 && !accepting->closing))
+            return accepting;
+    }
+    return NULL;
+}
+
 int weft__listener_accept_on(weft_listener *listener, int fd) {
-    weft_accepting *accepting = &listener->sockets[listener->count];
+    weft_accepting *accepting = free_place(listener);
+    assert(accepting); /* whoever binds counts the places */
     int r = uv_poll_init(&listener->server->loop->uv, &accepting->poll, fd);
     if (r < 0) {
         close(fd);
@@ -188,20 +202,51 @@ int weft__listener_accept_on(weft_listener *listener, int fd) {
     accepting->fd = fd;
     accepting->poll.data = accepting;
     weft__server_ref(listener->server);
-    listener->count++;
+    size_t used = (size_t) (accepting - listener->sockets) + 1;
+    listener->count = listener->count > used ? listener->count : used;
     name_bound(accepting);
     return uv_poll_start(&accepting->poll, UV_READABLE, on_acceptable);
 }
 
+static void close_accepting(weft_accepting *accepting) {
+    if (!accepting->listener || accepting->fd < 0)
+        return;
+    accepting->closing = true;
+    uv_close((uv_handle_t *) &accepting->poll, on_accepting_closed);
+    close(accepting->fd);
+    accepting->fd = -1;
+}
+
+/* Nobody can reach the old socket any more: a name is the only way to it. */
+static int listen_again(weft_listener *listener) {
+    weft_unix_socket made = {0};
+    int fd;
+    if (!free_place(listener))
+        return -EAGAIN;
+    int r = weft__unix_listen(&made, listener->socket.path, listener->server->alloc, &fd);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < listener->count; i++)
+        close_accepting(&listener->sockets[i]);
+    weft__free(listener->server->alloc, listener->socket.path);
+    listener->socket = made;
+    r = weft__listener_accept_on(listener, fd);
+    return r < 0 ? r : 1;
+}
+
+int weft__listener_renew(weft_listener *listener) {
+    struct stat info;
+    const weft_unix_socket *is = &listener->socket;
+    if (!is->path)
+        return 0;
+    if (lstat(is->path, &info) == 0)
+        return info.st_ino == is->ino && info.st_dev == is->dev ? 0 : -EADDRINUSE;
+    return errno == ENOENT ? listen_again(listener) : -errno;
+}
+
 void weft__listener_close(weft_listener *listener) {
-    for (size_t i = 0; i < listener->count; i++) {
-        weft_accepting *accepting = &listener->sockets[i];
-        if (accepting->fd < 0)
-            continue;
-        uv_close((uv_handle_t *) &accepting->poll, on_accepting_closed);
-        close(accepting->fd);
-        accepting->fd = -1;
-    }
+    for (size_t i = 0; i < listener->count; i++)
+        close_accepting(&listener->sockets[i]);
     weft__unix_unlink(&listener->socket, listener->server->alloc);
     weft__local_close(listener);
 }
@@ -222,7 +267,7 @@ static weft_listener *find_shared(const weft_server *server, const weft_endpoint
     unsigned flags = endpoint->transport->scheme.flags;
     for (weft_link *at = server->listeners.next; at != &server->listeners; at = at->next) {
         weft_listener *listener = WEFT_CONTAINER(at, weft_listener, link);
-        bool same = listener->endpoints && listener->http && listener->port == url->port &&
+        bool same = listener->endpoints && !listener->closed && listener->http && listener->port == url->port &&
                     strcmp(listener->endpoints->url.host, url->host) == 0;
         if (same && (flags & WEFT_OVER_HTTP) && !(flags & WEFT_OVER_TLS) == !listener->tls)
             return listener;

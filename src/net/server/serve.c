@@ -1,43 +1,50 @@
-/* The shortest server: methods at an endpoint until SIGINT or SIGTERM. The only place in the library that handles signals.
- */
+/* The shortest server: methods at an endpoint until SIGINT or SIGTERM. They are handled
+ * while it runs, and only then. */
 #include <errno.h>
 #include <signal.h>
 
 #include "loop.h"
+#include "server.h"
+
+typedef struct server_run {
+    weft_server *server;
+    weft_signal *signals[2];
+    int stops;
+} server_run;
+
+/* The first asks for an orderly end, the second for any end. */
+static void on_stop_signal(weft_signal *signal, int number, void *ctx) {
+    server_run *self = ctx;
+    (void) signal, (void) number;
+    if (self->stops++ == 0)
+        weft_server_stop(self->server, NULL, NULL); /* which ends the run */
+    else
+        weft_loop_stop(weft_server_loop(self->server));
+}
+
+/* They do not keep the loop alive: a server on stdio ends with its input. */
+int weft_server_run(weft_server *server) {
+    server_run self = {.server = server};
+    weft_loop *loop = weft_server_loop(server);
+    weft__server_ref(server); /* a callback may free it */
+    int r = weft_signal_new(loop, SIGINT, on_stop_signal, &self, &self.signals[0]);
+    if (r >= 0)
+        r = weft_signal_new(loop, SIGTERM, on_stop_signal, &self, &self.signals[1]);
+    server->running = true;
+    if (r >= 0)
+        weft_loop_run(loop);
+    server->running = false;
+    weft_signal_free(self.signals[0]);
+    weft_signal_free(self.signals[1]);
+    weft__server_unref(server);
+    return r;
+}
 
 typedef struct simple_server {
     weft_service *service;
     weft_loop *loop;
     weft_server *server;
-    uv_signal_t signals[2];
-    int stops;
 } simple_server;
-
-static void on_server_stopped(weft_server *server, void *ctx) {
-    (void) server;
-    weft_loop_stop(((simple_server *) ctx)->loop);
-}
-
-/* The first asks for an orderly end, the second for any end. */
-static void on_stop_signal(uv_signal_t *handle, int number) {
-    simple_server *self = handle->data;
-    (void) number;
-    if (self->stops++ == 0)
-        weft_server_stop(self->server, on_server_stopped, self);
-    else
-        weft_loop_stop(self->loop);
-}
-
-/* They do not keep the loop alive: a server on stdio ends with its input. */
-static void watch_signals(simple_server *self) {
-    static const int numbers[] = {SIGINT, SIGTERM};
-    for (int i = 0; i < 2; i++) {
-        uv_signal_init(&self->loop->uv, &self->signals[i]);
-        self->signals[i].data = self;
-        uv_signal_start(&self->signals[i], on_stop_signal, numbers[i]);
-        uv_unref((uv_handle_t *) &self->signals[i]);
-    }
-}
 
 static int open_serving(simple_server *self, const char *url, const weft_service_opts *opts) {
     int r = weft_service_new(opts, &self->service);
@@ -54,12 +61,8 @@ int weft_serve(const char *url, const weft_method *methods, const weft_service_o
     if (methods)
         all.methods = methods;
     int r = open_serving(&self, url, &all);
-    if (r >= 0) {
-        watch_signals(&self);
-        weft_loop_run(self.loop);
-        for (int i = 0; i < 2; i++)
-            uv_close((uv_handle_t *) &self.signals[i], NULL);
-    }
+    if (r >= 0)
+        r = weft_server_run(self.server);
     weft_server_free(self.server);
     weft_loop_free(self.loop);
     weft_service_unref(self.service);

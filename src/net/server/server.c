@@ -50,12 +50,15 @@ static void set_defaults(weft_server_opts *opts) {
 void weft__server_note(weft_server *server, const char *format, ...) {
     char line[MAX_NOTE];
     va_list args;
-    if (!server->opts.on_note)
+    if (!server->opts.on_note && !server->listening)
         return;
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    server->opts.on_note(server, line, server->opts.data);
+    if (server->listening && !*server->trouble)
+        snprintf(server->trouble, sizeof server->trouble, "%.*s", WEFT_TROUBLE_MAX - 1, line);
+    if (server->opts.on_note)
+        server->opts.on_note(server, line, server->opts.data);
 }
 
 /* ---- memory ---- */
@@ -100,7 +103,9 @@ static void destroy_server(weft_server *server) {
     weft_service_unref(server->service);
     if (server->spare_fd >= 0)
         close(server->spare_fd);
+    weft_loop *loop = server->loop;
     weft__free(alloc, server);
+    weft__loop_leave(loop);
 }
 
 void weft__server_unref(weft_server *server) {
@@ -126,6 +131,8 @@ static void close_listeners(weft_server *server) {
 static void tell_stopped(weft_later *later) {
     weft_server *server = WEFT_CONTAINER(later, weft_server, stopped);
     weft__timer_stop(server->loop, &server->timer);
+    if (server->running)
+        weft_loop_stop(server->loop);
     if (server->on_stopped)
         server->on_stopped(server, server->stopped_ctx);
 }
@@ -151,6 +158,21 @@ static void on_grace_over(weft_timer *timer) {
     for_all_conns(WEFT_CONTAINER(timer, weft_server, timer), leave_now);
 }
 
+void weft_server_refuse(weft_server *server) {
+    close_listeners(server);
+}
+
+int weft_server_renew(weft_server *server) {
+    int made = 0;
+    for (weft_link *at = server->listeners.next; at != &server->listeners; at = at->next) {
+        int r = server->stopping ? 0 : weft__listener_renew(WEFT_CONTAINER(at, weft_listener, link));
+        if (r < 0)
+            return r;
+        made |= r;
+    }
+    return made;
+}
+
 void weft_server_stop(weft_server *server, void (*on_stopped)(weft_server *server, void *ctx), void *ctx) {
     if (server->stopping)
         return;
@@ -168,6 +190,8 @@ weft_server *weft_server_free(weft_server *server) {
         return NULL;
     server->freed = true;
     server->stopping = false;
+    if (server->running)
+        weft_loop_stop(server->loop);
     close_listeners(server);
     for_all_conns(server, close_now);
     server->opts.on_open = NULL;
@@ -177,7 +201,9 @@ weft_server *weft_server_free(weft_server *server) {
     weft__later_cancel(&server->stopped);
     weft__later_cancel(&server->relief);
     weft__later_cancel(&server->revoke);
+    weft_loop *loop = server->loop;
     weft__server_unref(server);
+    weft__loop_settle(loop);
     return NULL;
 }
 
@@ -188,12 +214,13 @@ void weft_server_freep(weft_server **server) {
 /* ---- beginning ---- */
 
 int weft_server_new(weft_loop *loop, const weft_server_opts *opts, weft_server **ret) {
-    if (!opts->service)
+    if (!opts || !opts->service)
         return -EINVAL;
     weft_server *server = weft__zalloc(loop->alloc, sizeof *server);
     if (!server)
         return -ENOMEM;
     server->refs = 1;
+    weft__loop_join(loop);
     server->loop = loop;
     server->alloc = loop->alloc;
     server->service = weft_service_ref(opts->service);
@@ -227,11 +254,8 @@ static int offer_auth(const weft_endpoint *endpoint) {
     return r == -EEXIST ? 0 : r;
 }
 
-int weft_server_listen(weft_server *server, const char *url, const weft_listen_opts *opts) {
-    static const weft_listen_opts none = {0};
+static int listen_at(weft_server *server, const char *url, const weft_listen_opts *opts) {
     weft_endpoint *endpoint;
-    if (!opts)
-        opts = &none;
     size_t size = (server->endpoint_count + 1) * sizeof *server->endpoints;
     weft_endpoint **endpoints = weft__resize(server->alloc, server->endpoints, size);
     if (!endpoints)
@@ -253,8 +277,61 @@ int weft_server_listen(weft_server *server, const char *url, const weft_listen_o
     return 0;
 }
 
+/* Whoever found out more has said so in a note. */
+static void explain_listening(weft_server *server, const char *url, int r) {
+    if (*server->trouble)
+        return;
+    const char *why = r == -EADDRINUSE      ? "somebody answers there already"
+                      : r == -EADDRNOTAVAIL ? "this machine does not have that address"
+                      : r == -EACCES        ? "this user may not listen there"
+                                            : weft_strerror(r);
+    snprintf(server->trouble, sizeof server->trouble, "%.150s: %.100s", url, why);
+}
+
+int weft_server_listen(weft_server *server, const char *url, const weft_listen_opts *opts) {
+    static const weft_listen_opts none = {0};
+    *server->trouble = '\0';
+    server->listening = true;
+    int r = url ? listen_at(server, url, opts ? opts : &none) : -EINVAL;
+    server->listening = false;
+    if (r < 0)
+        explain_listening(server, url ? url : "no URL", r);
+    return r;
+}
+
+const char *weft_server_trouble(const weft_server *server) {
+    return server->trouble;
+}
+
 const char *weft_server_url(const weft_server *server, size_t index) {
-    return index < server->endpoint_count ? server->endpoints[index]->text : NULL;
+    for (size_t i = 0; i < server->endpoint_count; i++)
+        if (!server->endpoints[i]->listener->closed && index-- == 0)
+            return server->endpoints[i]->text;
+    return NULL;
+}
+
+static weft_listener *listener_at(const weft_server *server, const char *url) {
+    for (size_t i = 0; i < server->endpoint_count; i++)
+        if (!server->endpoints[i]->listener->closed && strcmp(server->endpoints[i]->text, url) == 0)
+            return server->endpoints[i]->listener;
+    return NULL;
+}
+
+int weft_server_unlisten(weft_server *server, const char *url) {
+    weft_listener *listener = url ? listener_at(server, url) : NULL;
+    if (!listener)
+        return -ENOENT;
+    listener->closed = true;
+    weft__server_ref(server);
+    weft__listener_close(listener);
+    for (weft_link *at = server->conns.next; at != &server->conns;
+         at = at->next) { /* they stay there until they are closed */
+        weft_conn *conn = WEFT_CONTAINER(at, weft_conn, link);
+        if (conn->endpoint->listener == listener)
+            weft__conn_leave(conn, true);
+    }
+    weft__server_unref(server);
+    return 0;
 }
 
 size_t weft_server_clients(const weft_server *server) {

@@ -52,6 +52,7 @@ typedef struct weft_accepting {
     uv_poll_t poll;
     weft_listener *listener;
     int fd;         /* -1: closed */
+    bool closing;   /* its handle is still the loop's */
     char bound[64]; /* its address, as a Host header would have it */
 } weft_accepting;
 
@@ -62,6 +63,7 @@ struct weft_listener {
     weft_tls_ctx *tls;
     bool http;
     bool demands_certificate;
+    bool closed; /* weft_server_unlisten() */
     int port;
     weft_unix_socket socket;  /* unix: */
     struct weft_local *local; /* stdio:, mem: */
@@ -102,6 +104,9 @@ struct weft_server {
     weft_later called; /* calls without a connection are over: weft_service_call() */
     weft_later turn;   /* requests have come: weft__service_settle() */
     bool stopping, freed, resting;
+    bool running;                   /* inside weft_server_run(), which ends when the server has stopped or is freed */
+    bool listening;                 /* inside weft_server_listen(): notes are about it */
+    char trouble[WEFT_TROUBLE_MAX]; /* why the last one failed; "": it did not */
     void (*on_stopped)(weft_server *server, void *ctx);
     void *stopped_ctx;
     int64_t date_second; /* of date, which changes once a second */
@@ -110,20 +115,20 @@ struct weft_server {
 
 struct weft_conn {
     weft_stream stream;
-    weft_link link;
-    weft_endpoint *endpoint; /* by whose rules it is served */
     weft_peer *peer;         /* NULL: none yet, or none any more */
+    size_t held;             /* bytes in its buffers, as far as they have been counted */
+    int64_t auth_until;      /* when it must have shown who it is; INT64_MAX: it has, or need not */
+    bool told : 1;           /* on_open was called */
+    bool events : 1;         /* the peer only sends (server-sent events) */
+    bool ending : 1;         /* no more bytes come, but the peer still holds some of them back to keep their order */
+    bool leaving : 1;        /* it closes as soon as everything is answered and sent */
+    weft_endpoint *endpoint; /* by whose rules it is served */
     struct weft_web *web;    /* HTTP; NULL: bytes belong to the peer */
     weft_buf *last;          /* what the peer left to be sent when it went */
+    weft_link link;
     weft_conn_place place;
-    size_t held;        /* bytes in its buffers, as far as they have been counted */
-    uint64_t auth;      /* the id of the token that was shown last; 0: none */
-    uint64_t session;   /* the id of the login that was shown for it; 0: none */
-    int64_t auth_until; /* when it must have shown who it is; INT64_MAX: it has, or need not */
-    bool told : 1;      /* on_open was called */
-    bool events : 1;    /* the peer only sends (server-sent events) */
-    bool ending : 1;    /* no more bytes come, but the peer still holds some of them back to keep their order */
-    bool leaving : 1;   /* it closes as soon as everything is answered and sent */
+    uint64_t auth;    /* the id of the token that was shown last; 0: none */
+    uint64_t session; /* the id of the login that was shown for it; 0: none */
 };
 
 static inline weft_server *weft__conn_server(const weft_conn *conn) {
@@ -150,6 +155,9 @@ int weft__endpoint_name(weft_endpoint *endpoint, int port);
 /* Give the tokens their ids, and watch when they expire. */
 void weft__tokens_number(weft_server *server, weft_auths *auths);
 void weft__tokens_watch(weft_server *server);
+/* When a token of this name was last shown, or now if a connection that showed it is open. Seconds since 1970; 0: not since
+ * this server began. */
+int64_t weft__server_token_seen(const weft_server *server, const char *name);
 /* Close who showed a token that does not count any more. */
 void weft__tokens_revoke(weft_later *later);
 void weft__tokens_expired(weft_timer *timer);
@@ -160,6 +168,8 @@ int64_t weft__wall_now(void);
 
 /* Serve this endpoint: on a listener that is there already, or on a new one. opts is what the user said. */
 int weft__listener_join(weft_endpoint *endpoint, const weft_listen_opts *opts);
+/* The file of its Unix socket is gone: make it again. 1 it was made, 0 it is there; -EAGAIN no place for a socket yet. */
+int weft__listener_renew(weft_listener *listener);
 /* Stop accepting. */
 void weft__listener_close(weft_listener *listener);
 void weft__listener_free(weft_listener *listener);

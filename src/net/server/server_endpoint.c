@@ -29,7 +29,7 @@ static int copy_id_header(weft_endpoint *endpoint, const char *name) {
     if (!name)
         return 0;
     if (!*name || strlen(name) > 64 || name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-")])
-        return -EINVAL;
+        return weft__server_note(endpoint->server, "%s cannot be the name of a header", name), -EINVAL;
     endpoint->id_header = weft__strndup(endpoint->server->alloc, name, strlen(name));
     return endpoint->id_header ? 0 : -ENOMEM;
 }
@@ -79,6 +79,8 @@ int weft__endpoint_new(weft_server *server, const char *url, const weft_listen_o
     else {
         endpoint->transport = weft__transport(&endpoint->url);
         r = endpoint->transport->listen ? copy_rules(endpoint, opts) : -EINVAL;
+        if (!endpoint->transport->listen)
+            weft__server_note(server, "%s: nobody can listen there; it is for clients", url);
     }
     if (r < 0) {
         weft__endpoint_free(endpoint);

@@ -85,6 +85,36 @@ void weft__tokens_revoke(weft_later *later) {
 
 /* ---- replacing ---- */
 
+static int64_t seen_with_id(const weft_auths *auths, uint64_t id) {
+    for (size_t i = 0; i < auths->count; i++)
+        if (auths->rows[i].id == id)
+            return auths->rows[i].seen_at;
+    return 0;
+}
+
+static bool has_connection(const weft_server *server, uint64_t id) {
+    for (const weft_link *at = server->conns.next; at != &server->conns; at = at->next)
+        if (WEFT_CONTAINER(at, weft_conn, link)->auth == id)
+            return true;
+    return false;
+}
+
+int64_t weft__server_token_seen(const weft_server *server, const char *name) {
+    int64_t seen = 0;
+    for (size_t i = 0; i < server->endpoint_count; i++) {
+        const weft_auths *auths = &server->endpoints[i]->tokens;
+        for (size_t j = 0; j < auths->count; j++) {
+            const weft_auth *row = &auths->rows[j];
+            if (strcmp(row->name, name) != 0 || !row->seen_at)
+                continue;
+            if (has_connection(server, row->id))
+                return weft__wall_now();
+            seen = row->seen_at > seen ? row->seen_at : seen;
+        }
+    }
+    return seen;
+}
+
 /* The lists are copies of one: a token has one id on all of them. */
 static void put_in_place(weft_server *server, weft_auths *lists) {
     if (server->endpoint_count)
@@ -96,6 +126,8 @@ static void put_in_place(weft_server *server, weft_auths *lists) {
         weft_auths old = server->endpoints[i]->tokens;
         if (!old.asked)
             continue;
+        for (size_t j = 0; j < lists[i].count; j++)
+            lists[i].rows[j].seen_at = seen_with_id(&old, lists[i].rows[j].id);
         server->endpoints[i]->tokens = lists[i];
         lists[i] = old;
     }

@@ -2,9 +2,9 @@
 #include <errno.h>
 #include <time.h>
 
-#include "sqlite_store.h"
+#include "store_worker.h"
 
-int weft__sq_worker_start(weft_sq_worker *worker, void *(*main)(void *), void *ctx) {
+int weft__store_worker_start(weft_store_worker *worker, void *(*main)(void *), void *ctx) {
     pthread_condattr_t attr;
     weft__list_init(&worker->jobs);
     pthread_mutex_init(&worker->lock, NULL);
@@ -20,13 +20,20 @@ int weft__sq_worker_start(weft_sq_worker *worker, void *(*main)(void *), void *c
     return -r;
 }
 
-void weft__sq_worker_give(weft_sq_worker *worker, weft_job *job, bool more) {
+void weft__store_worker_give(weft_store_worker *worker, weft_job *job, bool more) {
     pthread_mutex_lock(&worker->lock);
     weft__list_push(&worker->jobs, &job->link);
     bool wake = worker->sleeping && !more;
     pthread_mutex_unlock(&worker->lock);
     if (wake)
         pthread_cond_signal(&worker->wake);
+}
+
+void weft__store_worker_poke(weft_store_worker *worker) {
+    pthread_mutex_lock(&worker->lock);
+    worker->poked = true;
+    pthread_mutex_unlock(&worker->lock);
+    pthread_cond_signal(&worker->wake);
 }
 
 static struct timespec time_from_now(int ms) {
@@ -42,17 +49,17 @@ static struct timespec time_from_now(int ms) {
 }
 
 /* With the lock held. */
-static void await_jobs(weft_sq_worker *worker, int wait_ms) {
+static void await_jobs(weft_store_worker *worker, int wait_ms) {
     struct timespec until = time_from_now(wait_ms > 0 ? wait_ms : 0);
     int r = 0;
     worker->sleeping = true;
-    while (weft__list_empty(&worker->jobs) && !worker->stop && r != ETIMEDOUT)
+    while (weft__list_empty(&worker->jobs) && !worker->stop && !worker->poked && r != ETIMEDOUT)
         r = wait_ms < 0 ? pthread_cond_wait(&worker->wake, &worker->lock)
                         : pthread_cond_timedwait(&worker->wake, &worker->lock, &until);
-    worker->sleeping = false;
+    worker->sleeping = worker->poked = false;
 }
 
-int weft__sq_worker_take(weft_sq_worker *worker, int wait_ms, size_t max_bytes, weft_link *ret_jobs) {
+int weft__store_worker_take(weft_store_worker *worker, int wait_ms, size_t max_bytes, weft_link *ret_jobs) {
     size_t bytes = 0;
     weft__list_init(ret_jobs);
     pthread_mutex_lock(&worker->lock);
@@ -69,14 +76,14 @@ int weft__sq_worker_take(weft_sq_worker *worker, int wait_ms, size_t max_bytes, 
     return r;
 }
 
-bool weft__sq_worker_stopping(weft_sq_worker *worker) {
+bool weft__store_worker_stopping(weft_store_worker *worker) {
     pthread_mutex_lock(&worker->lock);
     bool stop = worker->stop;
     pthread_mutex_unlock(&worker->lock);
     return stop;
 }
 
-void weft__sq_worker_stop(weft_sq_worker *worker) {
+void weft__store_worker_stop(weft_store_worker *worker) {
     pthread_mutex_lock(&worker->lock);
     worker->stop = true;
     pthread_mutex_unlock(&worker->lock);

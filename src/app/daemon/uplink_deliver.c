@@ -1,0 +1,247 @@
+/* Delivering: the journal is read by pages, from what the hub has; what belongs to a lease goes out in messages of one lease
+ * each. The next page is read when not too many messages wait for their answers, so that a slow hub costs no memory. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "uplink_private.h"
+#include "write.h"
+
+#define PAGE_EVENTS 256
+#define PAGE_BYTES ((size_t) 512 * 1024)
+#define MESSAGE_EVENTS 128
+#define MESSAGE_BYTES ((size_t) 256 * 1024)
+#define MOST_IN_FLIGHT 8
+#define AGAIN_MS 1000
+/* Between two pages: what an agent says in this time goes out together, and a hub counts requests. */
+#define PACE_MS 15
+
+/* A runner.deliver that is being written, and then waits for its answer. */
+typedef struct delivery {
+    weft_uplink *uplink;
+    uint64_t lease, last;
+    char hub_task[WEFT_UPLINK_ID];
+    size_t count;
+    weft_buf events;
+} delivery;
+
+static void read_more(weft_uplink *self);
+
+static void deliver_again(weft_uplink *self) {
+    weft__timer_set(self->opts.loop, &self->again, weft__loop_fresh_now(self->opts.loop) + AGAIN_MS);
+}
+
+/* ---- sending ---- */
+
+static void take_delivered(weft_uplink *self, const delivery *sent, const char *state) {
+    weft_uplink_lease *lease = weft__uplink_lease(self, sent->lease, sent->hub_task);
+    if (!lease)
+        return;
+    if (strcmp(state, "over") == 0) {
+        weft__uplink_lease_over(self, lease);
+        lease->kept = sent->last > lease->kept ? sent->last : lease->kept;
+        if (lease->ended && lease->kept >= lease->ended)
+            weft__uplink_release(self, lease);
+    } else if (strcmp(state, "held") != 0)
+        weft__uplink_release(self, lease);
+}
+
+static void on_delivered(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
+    delivery *sent = ctx;
+    weft_uplink *self = sent->uplink;
+    (void) peer;
+    if (self->in_flight)
+        self->in_flight--;
+    if (r >= 0 && answer->result)
+        take_delivered(self, sent, weft_get_str(answer->result, "state", ""));
+    else if (r >= 0 && self->up)
+        deliver_again(self);
+    weft__buf_done(&sent->events, NULL);
+    weft__free(NULL, sent);
+    if (self->up)
+        weft__later(self->opts.loop, &self->later);
+}
+
+static int send_delivery(weft_uplink *self, delivery *open) {
+    delivery *sent = open->count ? weft__alloc(NULL, sizeof *sent) : NULL;
+    int r = open->count ? weft__buf_put(&open->events, NULL, "]", 1) : 0;
+    if (r >= 0 && sent) {
+        *sent = *open;
+        sent->uplink = self;
+        r = weft_call_start(self->peer, "runner.deliver",
+                            WEFT_OBJ({"lease", weft_uint(sent->lease)}, {"taskId", weft_str(sent->hub_task)},
+                                     {"events", weft_raw(weft__buf_head(&sent->events), weft__buf_len(&sent->events))}),
+                            &(weft_call_opts){.on_answer = on_delivered, .ctx = sent, .timeout_ms = -1}, NULL);
+    } else if (open->count)
+        r = -ENOMEM;
+    if (r < 0 || !sent) {
+        weft__buf_done(&open->events, NULL);
+        weft__free(NULL, sent);
+    } else {
+        self->in_flight++;
+        weft__buf_done(&sent->events, NULL); /* it was copied into the message */
+    }
+    *open = (delivery){0};
+    return r;
+}
+
+/* ---- what is told ---- */
+
+static bool is_told(const char *type) {
+    static const char *const types[] = {
+        "session.output", "session.update", "session.usage",     "session.elicited", "session.state",
+        "task.started",   "question.asked", "question.answered", "question.expired", "question.withdrawn",
+        "task.completed", "task.failed",    "task.cancelled",
+    };
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (strcmp(types[i], type) == 0)
+            return true;
+    return false;
+}
+
+static bool is_end(const char *type) {
+    return strcmp(type, "task.completed") == 0 || strcmp(type, "task.failed") == 0 || strcmp(type, "task.cancelled") == 0;
+}
+
+/* What holds for a session is told to the task that has its turn. */
+static weft_uplink_lease *lease_of_event(weft_uplink *self, const weft_json *data) {
+    const char *task = weft_get_str(data, "taskId", NULL), *session = weft_get_str(data, "sessionId", NULL);
+    if (task)
+        return weft__uplink_lease_of(self, task);
+    const weft_session *known = session ? weft__session_find(self->opts.engine, session) : NULL;
+    return known && known->turn ? weft__uplink_lease_of(self, known->turn) : NULL;
+}
+
+/* One that is over already needs no person: it was answered here. */
+static bool is_answered_here(const weft_uplink *self, const char *type, const weft_json *data) {
+    const weft_question *question = weft__question_find(self->opts.engine, weft_get_str(data, "questionId", ""));
+    return strcmp(type, "question.asked") == 0 && (!question || question->state != WEFT_QUESTION_OPEN);
+}
+
+static int add_event(delivery *open, const weft_event *event, const weft_json *data) {
+    weft_val value = WEFT_OBJ({"seq", weft_uint(event->gseq)}, {"type", weft_str(event->type)}, {"data", weft_copy(data)});
+    int r = weft__buf_put(&open->events, NULL, open->count ? "," : "[", 1);
+    if (r >= 0)
+        r = weft__write_val(&open->events, NULL, &value);
+    open->count++;
+    open->last = event->gseq;
+    return r;
+}
+
+static int tell_event(weft_uplink *self, delivery *open, const weft_event *event) {
+    WEFT_AUTO(weft_doc) doc = NULL;
+    int r = is_told(event->type) ? weft_doc_parse(event->data.data, event->data.len, NULL, &doc) : -ENOENT;
+    if (r < 0)
+        return r == -ENOMEM ? r : 0;
+    const weft_json *data = weft_doc_root(doc);
+    weft_uplink_lease *lease = lease_of_event(self, data);
+    if (!lease || event->gseq <= lease->kept || is_answered_here(self, event->type, data))
+        return 0;
+    bool other = open->count && (open->lease != lease->number || strcmp(open->hub_task, lease->hub_task) != 0);
+    bool full =
+        open->count >= MESSAGE_EVENTS || (open->count && weft__buf_len(&open->events) + event->data.len > MESSAGE_BYTES);
+    if ((other || full) && (r = send_delivery(self, open)) < 0)
+        return r;
+    if (!open->count) {
+        open->lease = lease->number;
+        snprintf(open->hub_task, sizeof open->hub_task, "%s", lease->hub_task);
+    }
+    if (is_end(event->type))
+        lease->ended = event->gseq;
+    return add_event(open, event, data);
+}
+
+/* ---- reading ---- */
+
+static void on_deliver_page(void *ctx, int r, const weft_page *page) {
+    struct uplink_read *read = ctx;
+    weft_uplink *self = read->uplink;
+    delivery open = {0};
+    weft__free(NULL, read);
+    if (!self)
+        return;
+    self->read = NULL;
+    if (!self->up)
+        return;
+    if (self->rewind || r != 0) {
+        if (r != 0)
+            deliver_again(self);
+        else
+            weft__uplink_rewind(self);
+        return;
+    }
+    for (size_t i = 0; r >= 0 && i < page->count; i++)
+        r = tell_event(self, &open, &page->events[i]);
+    if (r >= 0)
+        r = send_delivery(self, &open);
+    else
+        weft__buf_done(&open.events, NULL);
+    if (r < 0) {
+        deliver_again(self);
+        return;
+    }
+    self->cursor = page->last > self->cursor ? page->last : self->cursor;
+    read_more(self);
+}
+
+static void read_more(weft_uplink *self) {
+    if (!self->up || self->read || self->in_flight >= MOST_IN_FLIGHT || weft__list_empty(&self->leases) ||
+        self->cursor >= weft__store_head(weft__engine_store(self->opts.engine)))
+        return;
+    int64_t now = weft__loop_fresh_now(self->opts.loop);
+    if (now < self->next_at) {
+        weft__timer_set(self->opts.loop, &self->pace, self->next_at);
+        return;
+    }
+    self->next_at = now + PACE_MS;
+    struct uplink_read *read = weft__zalloc(NULL, sizeof *read);
+    weft_query query = {.after = self->cursor, .oldest = true, .max_events = PAGE_EVENTS, .max_bytes = PAGE_BYTES};
+    if (!read || weft__store_read(weft__engine_store(self->opts.engine), &query, on_deliver_page, read) < 0) {
+        weft__free(NULL, read);
+        deliver_again(self);
+        return;
+    }
+    read->uplink = self;
+    self->read = read;
+}
+
+static void on_pace_due(weft_timer *timer) {
+    read_more(WEFT_CONTAINER(timer, weft_uplink, pace));
+}
+
+static void on_deliver_later(weft_later *later) {
+    read_more(WEFT_CONTAINER(later, weft_uplink, later));
+}
+
+void weft__uplink_rewind(weft_uplink *self) {
+    uint64_t least = UINT64_MAX;
+    self->rewind = self->read != NULL;
+    if (self->rewind)
+        return;
+    for (weft_link *link = self->leases.next; link != &self->leases; link = link->next) {
+        const weft_uplink_lease *lease = WEFT_CONTAINER(link, weft_uplink_lease, link);
+        least = lease->kept < least ? lease->kept : least;
+    }
+    self->cursor = least == UINT64_MAX ? weft__store_head(weft__engine_store(self->opts.engine)) : least;
+    weft__later(self->opts.loop, &self->later);
+}
+
+static void on_own_event(weft_event_listener *listener, const weft_event *event, const weft_json *data) {
+    weft_uplink *self = WEFT_CONTAINER(listener, weft_uplink, listener);
+    (void) event, (void) data;
+    if (self->up && !weft__list_empty(&self->leases))
+        weft__later(self->opts.loop, &self->later);
+}
+
+void weft__uplink_deliver_init(weft_uplink *self) {
+    weft__later_init(&self->later, on_deliver_later);
+    weft__timer_init(&self->pace, on_pace_due);
+    self->listener.on_event = on_own_event;
+    weft__engine_listen(self->opts.engine, &self->listener);
+}
+
+void weft__uplink_deliver_done(weft_uplink *self) {
+    weft__engine_unlisten(&self->listener);
+    weft__later_cancel(&self->later);
+    weft__timer_stop(self->opts.loop, &self->pace);
+}

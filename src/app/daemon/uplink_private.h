@@ -1,0 +1,77 @@
+/* The inside of the way to a hub: uplink.c, uplink_deliver.c, uplink_take.c. */
+#ifndef WEFT_UPLINK_PRIVATE_H
+#define WEFT_UPLINK_PRIVATE_H
+
+#include "alloc.h"
+#include "buf.h"
+#include "endpoint.h"
+#include "list.h"
+#include "loop.h"
+#include "uplink.h"
+
+#define WEFT_STREAM_UPLINK "uplink" /* lease.released {hub, lease, taskId} */
+#define WEFT_LEASE_MEMBER "weft/lease"
+#define WEFT_UPLINK_ID 64
+
+/* A task of the hub's, which is a task of ours. */
+typedef struct weft_uplink_lease {
+    weft_link link;
+    uint64_t number;
+    uint64_t kept;  /* the hub has everything of it up to here, by our gseq */
+    uint64_t ended; /* the gseq of its end, when that was sent; 0: not yet */
+    bool over;      /* the hub does not wait for it any more: what is sent is late */
+    char hub_task[WEFT_UPLINK_ID], task[WEFT_UPLINK_ID], session[WEFT_UPLINK_ID];
+} weft_uplink_lease;
+
+/* A page that is being read. uplink NULL: it is gone. */
+struct uplink_read {
+    weft_uplink *uplink;
+};
+
+/* A start that the hub waits for. uplink NULL: it is gone. */
+struct uplink_start {
+    weft_link link;
+    weft_uplink *uplink;
+    weft_req *req;
+    uint64_t number;
+    char hub_task[WEFT_UPLINK_ID], agent[WEFT_UPLINK_ID + 1];
+    char *prompt;
+};
+
+struct weft_uplink {
+    weft_uplink_opts opts;
+    char host[WEFT_UPLINK_ID + 1], epoch[WEFT_EPOCH + 1];
+    const char *shown;
+    weft_target target;
+    weft_service *service;
+    weft_peer *peer;
+    bool connected, up, refused, told_trouble;
+    weft_timer again; /* say hello again, or deliver again */
+    weft_link leases, starts;
+    weft_past_waiter past;
+    struct uplink_read *read;
+    /* uplink_deliver.c */
+    weft_event_listener listener;
+    weft_later later;
+    weft_timer pace;
+    int64_t next_at; /* the next page is not read before this */
+    uint64_t cursor; /* the journal was read up to here */
+    bool rewind;     /* while a page is being read: from the beginning of what the hub has not */
+    unsigned in_flight;
+};
+
+weft_uplink_lease *weft__uplink_lease(weft_uplink *self, uint64_t number, const char *task);
+weft_uplink_lease *weft__uplink_lease_of(weft_uplink *self, const char *task);
+weft_uplink_lease *weft__uplink_lease_add(weft_uplink *self, uint64_t number, const char *hub_task, const weft_task *task);
+void weft__uplink_release(weft_uplink *self, weft_uplink_lease *lease);
+void weft__uplink_lease_over(weft_uplink *self, weft_uplink_lease *lease);
+
+/* Deliver from what the hub has. */
+void weft__uplink_rewind(weft_uplink *self);
+void weft__uplink_deliver_init(weft_uplink *self);
+void weft__uplink_deliver_done(weft_uplink *self);
+
+/* The methods that the hub calls. */
+int weft__uplink_service(weft_uplink *self);
+
+#endif

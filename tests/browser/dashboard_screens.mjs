@@ -1,0 +1,199 @@
+#!/usr/bin/env node
+/* What single screens must show and do: the items of a session, a question with its command, changes of every kind, the traffic of
+ * others, the hub's figures, tokens that are made and revoked. */
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { connectTo, follow, weft } from '../interop/hub.mjs';
+import { same, source, test } from '../interop/kit.mjs';
+import { TABLET, check, checkSilence, chromium, openPage, run, startHub } from './dashboard_kit.mjs';
+
+const agent = { driver: 'acp', command: [process.execPath, path.join(source, 'tests/agents/shower.mjs')] };
+const hub = await startHub({ config: { agents: { shower: agent }, default_agent: 'shower' } });
+const put = (name, text) => fs.writeFileSync(path.join(hub.folder, name), text);
+const { call, ended, event, session } = await follow(hub);
+const browser = await chromium();
+const submit = async prompt => (await call('task.submit', { prompt })).taskId;
+async function sessionOf(taskId) {
+    await event(one => one.type === 'task.queued' && one.data.taskId === taskId, 'the task');
+    return session(taskId);
+}
+const clipboard = page => page.evaluate(() => navigator.clipboard.readText());
+async function openWithClipboard(address, options) {
+    const page = await openPage(browser, hub, address, options);
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    return page;
+}
+
+test('a session: thought, plan, tool, text, what it cost; copied as text; paused and followed', async () => {
+    const taskId = await submit('show it');
+    await ended(taskId);
+    const page = await openWithClipboard(`#/session/${await sessionOf(taskId)}`);
+    await page.locator('.thought summary', { hasText: 'It depends on the clock.' }).waitFor();
+    same(await page.locator('.plan li').allTextContents(), ['\u2713completed: Find it', '\u25d0in progress: Mend it']);
+    const tool = page.locator('.item-tool');
+    await tool.locator('.state-failed').waitFor();
+    await tool.getByText('FAIL retries').waitFor();
+    await page.locator('.md-h', { hasText: 'Found' }).waitFor();
+    same(await page.locator('.turn-end .dim').first().textContent().then(text => text.split(' \u00b7 ').slice(2)), ['18,204 tokens', '0.25 USD', 'context 25 % full']);
+    const side = page.locator('.side');
+    await side.getByText('18,204').waitFor();
+    await side.getByText('0.25 USD').waitFor();
+    await page.getByRole('button', { name: 'Copy as text' }).click();
+    await page.getByText('The text was copied.').waitFor();
+    const text = await clipboard(page);
+    check(/show it/.test(text) && /compares with/.test(text) && !/<|undefined/.test(text), text);
+    const followed = page.getByRole('button', { name: 'Follow' });
+    same(await followed.getAttribute('aria-pressed'), 'true');
+    await followed.click();
+    same(await followed.getAttribute('aria-pressed'), 'false');
+    await page.keyboard.press('Escape');
+    checkSilence(page);
+    await page.context().close();
+});
+
+test('a terminal: what it prints while it runs, and the whole of it at the end', async () => {
+    const taskId = await submit('terminal');
+    const page = await openPage(browser, hub, `#/session/${await sessionOf(taskId)}`);
+    await page.locator('.terminal', { hasText: 'first' }).waitFor();
+    const { terminals: [{ id, terminalId }] } = await call('terminal.list', {});
+    await call('terminal.write', { terminalId: terminalId ?? id, text: 'over\n' });
+    await page.locator('.turn-end').waitFor();
+    const said = page.locator('.tool-body pre', { hasText: 'then: over' });
+    await said.waitFor();
+    check(/^first[\s\S]*then: over\s+exit code 3$/.test((await said.textContent()).trim()), await said.textContent());
+    checkSilence(page);
+    await page.context().close();
+});
+
+test('a question: the command as one would type it, its folder, every option within sight on a tablet', async () => {
+    const taskId = await submit('command');
+    const page = await openPage(browser, hub, '#/inbox', { viewport: TABLET });
+    await page.locator('.argv', { hasText: `make test 'CFLAGS=-O2 -g' -j2` }).waitFor();
+    await page.locator('.question dd', { hasText: hub.folder }).first().waitFor();
+    for (const name of ['Allow once', 'Always allow make in this project', 'No, and tell it what to do instead']) {
+        const box = await page.getByRole('button', { name }).boundingBox();
+        check(box.x >= 0 && box.x + box.width <= TABLET.width, `${name} ends at ${box.x + box.width}`);
+    }
+    const [deny, allow] = await Promise.all(['No, and tell', 'Allow once'].map(name => page.getByRole('button', { name }).boundingBox()));
+    check(allow.x - (deny.x + deny.width) >= 24, 'what allows is apart from what denies');
+    await page.getByRole('button', { name: 'No, and tell' }).click();
+    await ended(taskId);
+    await page.getByText('Nothing waits for you').waitFor();
+    checkSilence(page);
+    await page.context().close();
+});
+
+test('changes: a rename, a binary, a deleted file, a long one that is folded, words that are marked', async () => {
+    put('old.txt', Array.from({ length: 20 }, (_, i) => `the ${i}th line of a file that is renamed\n`).join(''));
+    put('gone.txt', 'it goes\n');
+    put('a.c', 'int main(void) {\n    int n = 0;\n    return n;\n}\n');
+    const taskId = await submit('change everything');
+    await ended(taskId);
+    await event(one => one.type === 'task.changed' && one.data.taskId === taskId, 'its changes');
+    const page = await openPage(browser, hub, `#/changes/task/${taskId}`);
+    const names = page.locator('.pane-list a');
+    await names.filter({ hasText: 'new.txt' }).filter({ hasText: 'renamed' }).waitFor();
+    await names.filter({ hasText: 'gone.txt' }).filter({ hasText: 'deleted' }).waitFor();
+    await names.filter({ hasText: 'pic.png' }).filter({ hasText: 'binary' }).waitFor();
+    await page.locator('.dline.d-add ins', { hasText: '17' }).waitFor();
+    await page.locator('.dline.d-del del', { hasText: '0' }).waitFor();
+    await names.filter({ hasText: 'pic.png' }).click();
+    await page.getByText('Binary: not shown line by line.').waitFor();
+    const long = page.locator('.d-filehead', { hasText: 'long.txt' });
+    await names.filter({ hasText: 'new.txt' }).click();
+    await long.getByText('600 lines folded').waitFor();
+    await long.getByRole('button', { name: 'Unfold long.txt' }).click();
+    await page.locator('.d-add', { hasText: 'line 1 of the long file' }).waitFor();
+    await page.keyboard.press('s');
+    await page.locator('.dpair', { hasText: 'line 1 of the long file' }).waitFor();
+    checkSilence(page);
+    await page.context().close();
+});
+
+test('the preview without a page: what to do is not hidden behind the console, nor the other way round', async () => {
+    const page = await openPage(browser, hub, '#/preview', { viewport: { width: 720, height: 450 } });
+    await page.getByText('No page to show').waitFor();
+    const clear = page.getByRole('button', { name: 'Clear' });
+    check(await clear.evaluate(el => { const { x, y, width, height } = el.getBoundingClientRect(); return el.contains(document.elementFromPoint(x + width / 2, y + height / 2)); }), 'something lies over the console');
+    await page.getByText('The button Build runs it').scrollIntoViewIfNeeded();
+    check(await page.getByText('The button Build runs it').evaluate(el => { const { x, y } = el.getBoundingClientRect(); return el.contains(document.elementFromPoint(x + 5, y + 5)); }), 'the last step cannot be seen');
+    checkSilence(page);
+    await page.context().close();
+});
+
+test('traffic: what others say, both ways; filtered, paused, one of them in full, copied as a command that works', async () => {
+    const page = await openWithClipboard('#/traffic');
+    await page.getByText('Nothing is said').waitFor();
+    const other = await connectTo(hub);
+    const { result: listed } = await other('task.list', {});
+    await other('task.get', { taskId: 'nothing' });
+    await other('token.add', { name: 'secret', scopes: 'read' });
+    const frames = page.locator('.frame');
+    await frames.filter({ hasText: 'token.add' }).nth(1).waitFor();
+    const all = await frames.allTextContents();
+    check(all.some(text => /\u2192 hub.*task\.list/.test(text)) && all.some(text => /\u2190 hub.*task\.list.* ms/.test(text)), all.join('\n'));
+    check(!all.some(text => /traffic\.watch|hub\.whoami/.test(text)), 'the page\'s own are left out');
+    same(await page.locator('.frame-error').count(), 1, 'errors');
+    await frames.filter({ hasText: 'token.add' }).nth(1).locator('button').click();
+    check(/"token": "(\*+|\[.*\]|\u2026|<.*>)/.test(await page.locator('.traffic-detail pre').textContent()) && !/"token": "[0-9a-zA-Z_-]{20,}"/.test(await page.locator('.traffic-detail pre').textContent()), await page.locator('.traffic-detail pre').textContent());
+    await page.getByLabel('Filter frames').fill('task.list');
+    await page.getByText(/^2 frames/).waitFor();
+    await frames.first().locator('button').click();
+    await page.getByRole('button', { name: 'Copy as weft call' }).click();
+    await page.getByText('The command was copied.').waitFor();
+    const command = await clipboard(page);
+    check(command.startsWith('weft call task.list'), command);
+    const said = execFileSync('/bin/sh', ['-c', command.replace(/^weft /, `'${weft}' `)], { cwd: hub.folder, env: hub.env, encoding: 'utf8' });
+    same(JSON.parse(said), listed, command);
+    await page.getByLabel('Filter frames').fill('');
+    await page.getByRole('button', { name: 'Pause' }).click();
+    const before = await frames.count();
+    await other('task.stats', {});
+    await page.getByText(/2 came since/).waitFor();
+    same(await frames.count(), before, 'frames while it is paused');
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await frames.filter({ hasText: 'task.stats' }).nth(1).waitFor();
+    checkSilence(page);
+    await page.context().close();
+});
+
+test('health: figures, charts, errors by their reason', async () => {
+    const page = await openPage(browser, hub, '#/health');
+    await page.locator('.chart', { has: page.getByRole('heading', { name: 'Connections' }) }).locator('.now', { hasText: /^[1-9]/ }).waitFor();
+    same(await page.locator('.chart h3').allTextContents(), ['Connections', 'Requests', 'Errors', 'Tasks that wait', 'Tasks that run', 'Store: time of a commit (99 %)', 'Store: size', 'Loop delay (99 %)', 'Memory', 'Sent']);
+    await page.locator('.chart .plot-line').nth(9).waitFor({ state: 'attached' });
+    const row = page.getByRole('row', { name: /taskNotFound/ });
+    await row.waitFor();
+    const count = Number((await row.getByRole('cell').last().textContent()).replaceAll(',', ''));
+    check(count >= 1, `${count} times`);
+    await call('task.get', { taskId: 'nothing' }).catch(() => {});
+    await row.getByText(String(count + 1), { exact: true }).waitFor();
+    await page.getByText(/The last (minute|\d+ minutes)/).waitFor();
+    checkSilence(page);
+    await page.context().close();
+});
+
+test('devices: a token is made, used, and revoked while its page is open', async () => {
+    const page = await openPage(browser, hub, '#/devices');
+    await page.getByLabel('Name').fill('tablet');
+    await page.getByRole('button', { name: 'Make a token' }).click();
+    const token = await page.locator('.secret').textContent();
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
+    const row = page.getByRole('row', { name: /tablet/ });
+    await row.getByText('read work', { exact: true }).waitFor();
+    await row.getByText('not since start').waitFor();
+    await row.getByText('in 29 d').waitFor();
+    const theirs = await openPage(browser, { host: hub.host, token }, '#/tasks');
+    await page.reload();
+    await row.getByText('now').first().waitFor();
+    await page.getByRole('table').last().getByRole('cell', { name: 'tablet' }).waitFor(); /* connected */
+    await row.getByRole('button', { name: 'Revoke' }).click();
+    await row.getByRole('button', { name: 'Press again' }).click();
+    await row.first().waitFor({ state: 'detached' });
+    await theirs.waitForURL(/\/login/);
+    checkSilence(page);
+    await Promise.all([page, theirs].map(one => one.context().close()));
+});
+
+await run();

@@ -1,0 +1,173 @@
+/* Parts that several screens use: states, times, buttons that say what became of a press, messages, dialogs, the empty states. */
+import { fill, h, icon, setText } from './dom.js';
+import { explain } from './hub.js';
+import { ago, count, exact } from './text.js';
+
+/* ---- states and times ---- */
+
+const WORDS = { queued: 'queued', running: 'running', completed: 'completed', failed: 'failed', cancelled: 'cancelled', asks: 'asks', live: 'live' };
+
+/* A shape, a word and a colour. */
+export function badge(state, word = WORDS[state] ?? state) {
+    return h(`span.state.state-${state}`, icon(state), h('span', word));
+}
+
+export function when(time, shown = ago) {
+    if (!time)
+        return h('span.dim', '\u2013');
+    const el = h('time', { datetime: new Date(time).toISOString(), title: exact(time) }, shown(Date.now() - time));
+    el.shown = () => setText(el, shown(Date.now() - time));
+    return el;
+}
+
+/* Relative times go on. */
+setInterval(() => document.querySelectorAll('time').forEach(el => el.shown?.()), 5000);
+
+/* ---- messages ---- */
+
+const messages = h('div.messages', { role: 'status', 'aria-live': 'polite' });
+export const messagesElement = () => messages;
+
+export function say(text, kind = 'info') {
+    const el = h(`div.message.message-${kind}`, h('div', text), closeButton(() => el.remove()));
+    messages.append(el);
+    setTimeout(() => el.remove(), 6000);
+    while (messages.children.length > 4)
+        messages.firstChild.remove();
+}
+
+export function errorBox(refusal, action) {
+    return h('div.error', { role: 'alert' }, h('div.error-what', icon('failed'), refusal.what),
+        h('div', h('span.dim', 'Why: '), refusal.why), refusal.next && h('div', h('span.dim', 'Next: '), refusal.next),
+        refusal.reason && h('div.mono.dim', `reason: ${refusal.reason}`), action);
+}
+
+export function report(what, error) {
+    const refusal = explain(what, error);
+    const el = h('div.message.message-error', { 'data-reason': refusal.reason || undefined }, errorBox(refusal), closeButton(() => el.remove()));
+    messages.append(el);
+    while (messages.children.length > 4)
+        messages.firstChild.remove();
+    return el;
+}
+
+/* The connection is back: that it was not there is no news any more. */
+export function forgetDisconnected() {
+    messages.querySelectorAll('[data-reason=disconnected]').forEach(el => el.remove());
+}
+
+const closeButton = action => h('button.plain', { onclick: action, 'aria-label': 'Close this message', title: 'Close' }, icon('close'));
+
+/* ---- buttons ---- */
+
+/* A button whose press is shown until it is known what came of it. what: for the message if it fails. */
+export function button(label, what, action, { kind = '', iconName, title, hint } = {}) {
+    const el = h(`button${kind ? `.${kind}` : ''}`, { type: 'button', title }, iconName && icon(iconName), label && h('span', label), hint && h('kbd', hint));
+    el.addEventListener('click', async () => {
+        if (el.getAttribute('aria-busy') === 'true')
+            return;
+        el.setAttribute('aria-busy', 'true');
+        try {
+            await action(el);
+        } catch (error) {
+            report(what, error);
+        } finally {
+            el.removeAttribute('aria-busy');
+        }
+    });
+    return el;
+}
+
+/* One that must be pressed twice within four seconds. */
+export function twice(label, sure, what, action, options = {}) {
+    let armed = 0;
+    const el = button(label, what, async pressed => {
+        if (Date.now() > armed) {
+            armed = Date.now() + 4000;
+            arm(true);
+            setTimeout(() => Date.now() >= armed && arm(false), 4100);
+            return;
+        }
+        armed = 0;
+        arm(false);
+        await action(pressed);
+    }, options);
+    const text = el.querySelector('span');
+    const arm = on => {
+        el.classList.toggle('armed', on);
+        setText(text, on ? sure : label);
+    };
+    return el;
+}
+
+/* ---- dialogs ---- */
+
+/* A dialog in the middle, or a sheet at the bottom of a phone. The result closes it. */
+export function dialog(title, build) {
+    const back = document.activeElement;
+    const el = h('dialog', { 'aria-label': title });
+    const close = () => el.open && el.close();
+    el.addEventListener('close', () => {
+        el.remove();
+        back?.isConnected && back.focus({ preventScroll: true });
+    });
+    el.addEventListener('click', event => event.target === el && close());
+    el.append(h('div.dialog-head', h('h2', title), h('button.plain', { type: 'button', onclick: close, 'aria-label': 'Close', title: 'Close (Esc)' }, icon('close'))), build(close));
+    document.body.append(el);
+    el.showModal();
+    (el.querySelector('[data-first]') ?? el.querySelector('textarea,input,select'))?.focus();
+    return close;
+}
+
+export function field(label, control, help) {
+    const id = `f${++lastField}`;
+    control.id = id;
+    const note = help && h('div.dim.small', { id: `${id}-help` }, help);
+    if (note)
+        control.setAttribute('aria-describedby', `${id}-help`);
+    return h('div.field', h('label', { for: id }, label), control, note);
+}
+let lastField = 0;
+
+export function select(options, chosen, onchange) {
+    const el = h('select', { onchange: () => onchange?.(el.value) }, options.map(([value, label]) => h('option', { value }, label)));
+    el.value = chosen ?? '';
+    return el;
+}
+
+/* ---- empty ---- */
+
+/* steps: [what it does, the command or a button] */
+export function empty(title, text, steps = []) {
+    return h('div.empty', h('h2', title), text && h('p', text), steps.length > 0 && h('ol', steps.map(([what, how]) => h('li', h('div', what), typeof how === 'string' ? command(how) : how))));
+}
+
+export function command(text) {
+    const copy = h('button.plain', { type: 'button', 'aria-label': `Copy: ${text}`, title: 'Copy', onclick: () => copyText(text, 'The command') }, icon('copy'));
+    return h('div.command', h('code', text), copy);
+}
+
+export async function copyText(text, what) {
+    try {
+        await navigator.clipboard.writeText(text);
+        say(`${what} was copied.`);
+    } catch {
+        /* No clipboard on a page without TLS: show it to be copied by hand. */
+        dialog('Copy this', () => {
+            const area = h('textarea.mono', { rows: '12', readonly: true, 'aria-label': what });
+            area.value = text;
+            area.addEventListener('focus', () => area.select());
+            return area;
+        });
+    }
+}
+
+export const plusMinus = (additions, deletions) => h('span.plusminus', h('span.plus', `+${additions ?? 0}`), ' ', h('span.minus', `\u2212${deletions ?? 0}`));
+
+/* Something that is being fetched: shown only when it takes long enough to be noticed. */
+export function loading(el, what) {
+    const timer = setTimeout(() => fill(el, h('p.dim.pad', `Loading ${what}\u2026`)), 150);
+    return () => clearTimeout(timer);
+}
+
+export const filesChanged = changes => changes?.files ? count(changes.files, 'file') : '';
