@@ -11,6 +11,7 @@
 #include "loop.h"
 
 #define BLOCK 4096
+#define CTRL_D 4
 
 bool weft__terminal_can_edit(void) {
     const char *term = getenv("TERM");
@@ -30,6 +31,7 @@ static void make_raw(weft_terminal_input *self) {
     raw.c_cc[VMIN] = 1;
     raw.c_cc[VTIME] = 0;
     self->raw = tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) == 0;
+    self->typed_before = true;
     fputs("\x1b[?2004h", self->terminal->app->err.file); /* what is pasted is said to be */
     fflush(self->terminal->app->err.file);
 }
@@ -97,8 +99,11 @@ static void on_keys(void *ctx, unsigned what) {
         self->on_message(self->ctx, NULL);
         return;
     }
+    /* The terminal has marked a Ctrl-D that was pressed before it was ours, and the mark reads as NUL now. */
+    bool typed_before = self->typed_before;
+    self->typed_before = false;
     for (ssize_t i = 0; i < n && self->raw; i++)
-        take_key(self, keys[i]);
+        take_key(self, typed_before && !keys[i] ? CTRL_D : keys[i]);
     if (self->raw)
         weft__terminal_edit(self->terminal);
 }

@@ -18,7 +18,8 @@ typedef struct weft_terminal_input {
     weft_terminal *terminal;
     weft_watch *watch;
     int fd;
-    bool raw; /* the terminal is ours */
+    bool raw;          /* the terminal is ours */
+    bool typed_before; /* and nothing was read since; there may be keys that were pressed before */
     struct termios before;
     weft_line_editor editor;
     weft_signal *continued; /* after Ctrl-Z */
