@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """A daemon is killed at any moment, also while it starts programs: the next start is not refused. What such a moment looks like
 to the lock is made here too, as long as one likes."""
+import ctypes
 import fcntl
 import os
 import signal
@@ -10,12 +11,13 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from hub import PATIENCE, SOAK, WEFT, Hub, main, wait_until
+from hub import PATIENCE, SOAK, WEFT, Hub, Skipped, main, wait_until
 
 AGENTS = {"agents": {"echo": {"driver": "cli", "command": ["/bin/echo", "{prompt}"]}}, "default_agent": "echo",
           "tasks": {"max_running": 8}}
 F_OFD_SETLK = 37
 BUSY = 6
+PTRACE_CONT, PTRACE_SEIZE, PTRACE_O_TRACEEXIT, WAIT_ALL = 7, 0x4206, 0x40, 0x40000000
 
 
 def killed_while_it_spawns():
@@ -96,6 +98,25 @@ def a_program_that_is_slow_to_begin_has_the_lock():
         assert started.wait(PATIENCE) == 0
 
 
+def a_killed_daemon_takes_its_time():
+    """kill returns before the process is gone: it still has its files, and the lock. A start right behind it waits for the end
+    and is not told that a daemon runs. Here the process is held in its last moment."""
+    with Hub(AGENTS) as hub:
+        pid = hub.start().process.pid
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.ptrace(PTRACE_SEIZE, pid, None, ctypes.c_void_p(PTRACE_O_TRACEEXIT)) < 0:
+            raise Skipped(f"a process cannot be held here: {os.strerror(ctypes.get_errno())}")
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, WAIT_ALL)
+        started = serve(hub, "start")
+        wait_until("it waits", lambda: watches(started.pid) or started.poll() is not None)
+        assert started.poll() is None, started.communicate()[0].decode()
+        assert libc.ptrace(PTRACE_CONT, pid, None, None) == 0
+        said = started.communicate(timeout=PATIENCE)[0].decode()
+        assert started.returncode == 0 and "started in" in said, said
+        subprocess.run([WEFT, "stop"], cwd=hub.folder, env=hub.env, check=True, capture_output=True)
+
+
 def somebody_unseen_has_the_lock():
     """It is refused in words that say so, not with a process number of 0."""
     with Hub(AGENTS) as hub:
@@ -107,4 +128,5 @@ def somebody_unseen_has_the_lock():
 
 
 main([killed_while_it_spawns, a_dead_daemons_child_has_the_lock_for_a_moment("serve"),
-      a_dead_daemons_child_has_the_lock_for_a_moment("start"), a_program_that_is_slow_to_begin_has_the_lock, somebody_unseen_has_the_lock])
+      a_dead_daemons_child_has_the_lock_for_a_moment("start"), a_program_that_is_slow_to_begin_has_the_lock,
+      a_killed_daemon_takes_its_time, somebody_unseen_has_the_lock])

@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -14,6 +16,7 @@
 
 #include "daemon.h"
 #include "private_file.h"
+#include "read_all.h"
 
 /* Between locking and writing its number, a daemon does nothing else. */
 #define NAME_MS 1000
@@ -93,6 +96,21 @@ static bool has_open(pid_t pid, const struct stat *file, bool writing) {
     return found;
 }
 
+/* A process that was killed has its files until it gets to its end, which takes a while on a busy machine. */
+static bool is_killed(pid_t pid) {
+    char path[64], text[4096];
+    size_t len = 0;
+    snprintf(path, sizeof path, "/proc/%ld/status", (long) pid);
+    int status = open(path, O_RDONLY | O_CLOEXEC);
+    if (status < 0)
+        return false;
+    int r = weft__read_all(status, text, sizeof text - 1, &len);
+    close(status);
+    text[r < 0 ? 0 : len] = '\0';
+    const char *pending = strstr(text, "\nShdPnd:");
+    return pending && (strtoull(pending + 8, NULL, 16) >> (SIGKILL - 1) & 1);
+}
+
 /* Who the file says, if that can be true; else 0. */
 static pid_t named_holder(int fd) {
     char text[24] = "";
@@ -100,7 +118,7 @@ static pid_t named_holder(int fd) {
     if (pread(fd, text, sizeof text - 1, 0) <= 0 || fstat(fd, &info) < 0)
         return 0;
     pid_t pid = (pid_t) strtol(text, NULL, 10);
-    return pid > 0 && has_open(pid, &info, false) ? pid : 0;
+    return pid > 0 && has_open(pid, &info, false) && !is_killed(pid) ? pid : 0;
 }
 
 /* Has one of our own kind that can be seen the file open? */
@@ -123,9 +141,9 @@ static bool is_open_in_one_of_us(int fd) {
     return found;
 }
 
-/* The lock is held: wait for the name if it is not there yet. It never comes when the holder was killed while it started a
- * program: the child has the file open too until its exec, and then it is closed for the last time. That takes a moment, and
- * on a busy machine a long one. */
+/* The lock is held: wait for the name if it is not there yet. It never comes when the holder was killed: it has the file
+ * open until its end, and a program that it was starting until its exec; then it is closed for the last time. That takes a
+ * moment, and on a busy machine a long one. */
 static pid_t wait_for_name(const weft_layout *layout, int fd) {
     char events[1024];
     int64_t until_ns = weft__clock_ns() + (int64_t) NAME_MS * 1000000;
