@@ -2,64 +2,16 @@
  * nothing of the repository runs. */
 #include <errno.h>
 
-#include "snapshot_world.h"
-#include "worktrees.h"
+#include "merge_world.h"
 
 #define TREE "state/worktrees/task-0001"
 
-typedef struct merge_world {
-    snapshot_world s;
-    char said[1000]; /* "path reason|path reason" */
-    char to[WEFT_SNAPSHOT_HEX], tip[WEFT_SNAPSHOT_HEX];
-    size_t files;
-    bool in_worktree, committed;
-    size_t count; /* of a list */
-    weft_worktree_info info;
-} merge_world;
-
-static void on_made(void *ctx, const weft_worktree *made) {
-    merge_world *m = ctx;
-    m->s.answers++;
-    m->s.r = made->r;
-    snprintf(m->s.message, sizeof m->s.message, "%s", made->message);
-}
-
 static void make_tree(merge_world *m) {
-    weft_worktree_order order = {.owner = "task-0001", .asker = "x"};
-    int before = m->s.answers;
-    CHECK_INT(weft__worktree_make(m->s.snapshots, &order, on_made, m), 0);
-    GIT_UNTIL(&m->s.w, m->s.answers > before);
-    CHECK_INT(m->s.r, 0);
-}
-
-static void on_merged(void *ctx, const weft_merge_result *result) {
-    merge_world *m = ctx;
-    size_t used = 0;
-    m->s.answers++;
-    m->s.r = result->r;
-    snprintf(m->s.message, sizeof m->s.message, "%s", result->message);
-    *m->said = '\0';
-    for (size_t i = 0; i < result->listed && used < sizeof m->said; i++)
-        used += (size_t) snprintf(m->said + used, sizeof m->said - used, "%s%s %s", i ? "|" : "", result->conflicts[i].path,
-                                  result->conflicts[i].reason);
-    snprintf(m->to, sizeof m->to, "%s", result->merged.to ? result->merged.to : "");
-    snprintf(m->tip, sizeof m->tip, "%s", result->merged.tip ? result->merged.tip : "");
-    m->files = result->merged.files;
-    m->in_worktree = result->in_worktree;
-    m->committed = result->committed;
+    merge_world_make(m, "task-0001", false);
 }
 
 static int merge(merge_world *m, weft_merge_how how) {
-    weft_merge what = {
-        .owner = "task-0001", .name = "task-0001", .branch = "weft/task-0001", .how = how, .message = "by the agent\n"};
-    int before = m->s.answers;
-    int r = weft__worktree_merge(m->s.snapshots, &what, on_merged, m);
-    if (r < 0)
-        return r;
-    GIT_UNTIL(&m->s.w, m->s.answers > before);
-    if (m->s.r == 0 && !*m->said)
-        weft__worktree_merge_recorded(m->s.snapshots);
-    return m->s.r;
+    return merge_world_merge(m, "task-0001", how);
 }
 
 static void on_listed(void *ctx, const weft_worktree_list *list) {

@@ -88,18 +88,19 @@ static bool find_common(snap *s, const tree_merge *merge, char ret[WEFT_SNAPSHOT
 }
 
 /* What was merged as one commit, or commit by commit, has no commit in common with the branch; it is written down. It counts
- * until the branch has merged the project's: then what they have in common is newer. */
+ * until the branch has merged the project's: then what they have in common is newer, and not in what was merged. */
 bool weft__snap_tree_base(snap *s, const tree_merge *merge, char ret[WEFT_SNAPSHOT_HEX]) {
     char tip[WEFT_SNAPSHOT_HEX], now[WEFT_SNAPSHOT_HEX];
-    bool has = false, goes_on = false, knows = false;
+    bool has = false, goes_on = false, knows = false, is_older = false;
     weft__snap_tree_merged_read(s, s->own->state, merge->name, tip, now);
     if (!find_common(s, merge, ret))
         return false;
     if (*tip && (!weft__snap_tree_is_ancestor(s, now, merge->old, &has) ||
                  !weft__snap_tree_is_ancestor(s, tip, merge->tip, &goes_on) ||
-                 (*ret && !weft__snap_tree_is_ancestor(s, now, ret, &knows))))
+                 (*ret && (!weft__snap_tree_is_ancestor(s, now, ret, &knows) ||
+                           !weft__snap_tree_is_ancestor(s, ret, tip, &is_older)))))
         return false;
-    if (*tip && has && goes_on && !knows)
+    if (*tip && has && goes_on && (!knows || is_older))
         snprintf(ret, WEFT_SNAPSHOT_HEX, "%s", tip);
     return *ret || weft__snap_refuse(s, -EREMOTEIO, "%s and %s have no commit in common", merge->into, merge->branch);
 }
