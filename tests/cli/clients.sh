@@ -38,7 +38,7 @@ for client in "${clients[@]}"; do
     is "$name: one task was made" 1 "$(timeout 20 "$program" task list --json | grep -o '"prompt":"slow 3s"' | wc -l)"
 
     # The hub is killed and comes back: the client finds it again and hears how the task ended.
-    $client "four.$name" "slow 60s" >four.out 2>&1 &
+    timeout 120 $client "four.$name" "slow 60s" >four.out 2>&1 &
     pid=$!
     until_true submitted "four.$name"
     until_true running "four.$name"
