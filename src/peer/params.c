@@ -348,7 +348,7 @@ size_t weft__params_size(const weft_param *table) {
     return table && i < WEFT_PARAMS_ROWS ? table[i].offset : 0;
 }
 
-int weft__params_bind(weft_req *req, const weft_method *row, const weft_json *params, void *memory) {
+static int bind_row(weft_req *req, const weft_method *row, const weft_json *params, const char *at, void *memory) {
     size_t size = weft__params_size(row->params);
     req->bound = NULL;
     if (!row->params)
@@ -358,7 +358,7 @@ int weft__params_bind(weft_req *req, const weft_method *row, const weft_json *pa
     else if (size)
         memset(memory, 0, size);
     binding b = {
-        .req = req, .table = row->params, .at = "", .strict = row->flags & WEFT_ROW_STRICT, .base = size ? memory : NULL};
+        .req = req, .table = row->params, .at = at, .strict = row->flags & WEFT_ROW_STRICT, .base = size ? memory : NULL};
     int r = bind_table(&b, params);
     if (r >= 0 && row->params_schema)
         r = weft__row_schemas_params(req, row, params);
@@ -367,12 +367,16 @@ int weft__params_bind(weft_req *req, const weft_method *row, const weft_json *pa
     return r;
 }
 
+int weft__params_bind(weft_req *req, const weft_method *row, const weft_json *params, void *memory) {
+    return bind_row(req, row, params, "", memory);
+}
+
 void *weft_req_params(weft_req *handle) {
     weft_req *req = weft__req_of(handle);
     return req ? req->bound : NULL;
 }
 
-int weft_req_pass_on(weft_req *handle, const weft_method *row, const weft_json *params, void *ctx) {
+int weft__req_pass_on_at(weft_req *handle, const weft_method *row, const weft_json *params, const char *at, void *ctx) {
     weft_params_memory memory;
     weft_req *req = weft__req_of(handle);
     if (!req)
@@ -382,9 +386,13 @@ int weft_req_pass_on(weft_req *handle, const weft_method *row, const weft_json *
     req->form = row;
     if (row->timeout_ms > 0)
         weft__req_limit(req, row->timeout_ms);
-    int r = weft__params_bind(req, row, params, &memory);
+    int r = bind_row(req, row, params, at, &memory);
     if (r >= 0)
         r = row->handler(handle, params, ctx);
     req->bound = NULL; /* inside the handler of the row that handed it on: it is still there */
     return r;
+}
+
+int weft_req_pass_on(weft_req *handle, const weft_method *row, const weft_json *params, void *ctx) {
+    return weft__req_pass_on_at(handle, row, params, "", ctx);
 }

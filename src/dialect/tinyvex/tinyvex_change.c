@@ -8,6 +8,7 @@
 
 #include "alloc.h"
 #include "reply.h"
+#include "request.h"
 
 #define MESSAGE 1024
 #define MEMBERS 8 /* of a result, at most */
@@ -304,7 +305,7 @@ static int do_change(weft_req *req, weft_hub *hub, const weft_method *rows) {
     if (weft_typeof(&change.args) != WEFT_OBJECT)
         return weft__tinyvex_refuse_args(req, "/args", "args must be an object");
     weft__who(weft_req_identity(req), change.by);
-    return weft_req_pass_on(req, change.row, &change.args, &change);
+    return weft__req_pass_on_at(req, change.row, &change.args, "/args", &change);
 }
 
 int weft__tinyvex_on_mutation(weft_req *req, const weft_json *params, void *ctx) {
