@@ -151,6 +151,15 @@ test('a window of a long transcript is kept, and its end is whole', () => {
     check(lines.length > 8000 && lines.every((line, i) => line === `line ${50_000 - lines.length + 1 + i}`), 'the end has no hole');
 });
 
+test('a window that was folded anew lets go of prompts with the text they belong to', () => {
+    const prompts = [10, 3000, 6000].map((at, i) => ({ kind: 'you', time: at * 10, order: i, rank: 0, text: `prompt ${at}`, task: { id: `t${i}` } }));
+    const transcript = new Transcript(() => prompts);
+    transcript.reset(Array.from({ length: 8000 }, (_, i) => chunk(i + 1, `line ${i + 1}\n`)), true);
+    transcript.cut();
+    same(transcript.rows.filter(row => row.item.kind === 'you').map(row => row.item.text), ['prompt 3000', 'prompt 6000']);
+    check(Number(transcript.rows.find(row => row.block).block.lines[0].slice(5)) > 2000, 'text before the window is gone');
+});
+
 test('the model: what happens while its pages are read is not lost, and counts once', async () => {
     Object.assign(globalThis, { document: { visibilityState: 'visible' }, requestAnimationFrame: action => queueMicrotask(action) });
     const { Model } = await app('model.js');

@@ -25,6 +25,7 @@ export class Transcript {
     #turn = null;
     #extras = []; /* sorted by time; those before #nextExtra are in the rows */
     #nextExtra = 0;
+    #at = 0; /* the seq that was folded last: what comes from the model lies behind it */
     /* extras(): what the model knows of this session, [{ time, rank, kind, ... }] */
     constructor(extras) {
         this.extras = extras;
@@ -49,6 +50,7 @@ export class Transcript {
         const from = whole || !entries.length ? -Infinity : entries[0].time, to = this.cutShort && entries.length ? entries.at(-1).time : Infinity;
         this.#extras = this.extras().filter(one => one.time >= from && one.time <= to).sort((a, b) => a.time - b.time || a.order - b.order || a.rank - b.rank);
         this.#nextExtra = 0;
+        this.#at = this.firstSeq;
         entries.forEach((entry, i) => this.#fold(entry, entries[i + 1]));
         this.#extrasUntil(Infinity, 9);
     }
@@ -102,7 +104,7 @@ export class Transcript {
             this.#turn = extra.task;
         }
         this.#open = null;
-        this.#row(makeItem(extra.kind, extra.time, this.lastSeq, extra));
+        this.#row(makeItem(extra.kind, extra.time, this.#at, extra));
     }
     #row(item) {
         this.rows.push({ key: item.key, item, first: true, seq: item.seq, get version() { return item.version; } });
@@ -110,6 +112,7 @@ export class Transcript {
     }
     #fold(entry, next) {
         this.#extrasUntil(entry.time, 1);
+        this.#at = entry.seq;
         const { update } = entry;
         if (entry.stream)
             return this.#text(entry.stream === 'stderr' ? 'stderr' : 'agent', entry, entry.text);
