@@ -49,11 +49,14 @@ weft_exit weft__fail(const weft_app *app, weft_exit status, const char *next, co
 
 /* The usage is ours, so nothing in it needs to be escaped; a long one is wrapped as in the help. */
 static void put_usage(const weft_app *app) {
-    char usage[MAX_SENTENCE];
-    snprintf(usage, sizeof usage, "usage: weft %s [options] %s", app->verb->name, app->verb->usage);
+    char name[80], behind[WEFT_USAGE_TEXT], usage[WEFT_USAGE_TEXT + 128];
+    snprintf(name, sizeof name, "%s%s%s", app->verb->name, app->subcommand ? " " : "",
+             app->subcommand ? app->subcommand->name : "");
+    weft__usage_text(app->verb, app->subcommand, behind);
+    snprintf(usage, sizeof usage, "usage: weft %s [options] %s", name, behind);
     fputs("  ", app->err.file);
     weft__put_wrapped(app->err.file, usage, 2, 6);
-    fprintf(app->err.file, "\n  weft %s -h shows examples.\n", app->verb->name);
+    fprintf(app->err.file, "\n  weft %s -h shows examples.\n", name);
 }
 
 weft_exit weft__misused(const weft_app *app, const char *format, ...) {
