@@ -43,17 +43,15 @@ static void put_default(const weft_app *app, const weft_json *list) {
     const char *name = weft_get_str(list, "default", ""), *configured = weft_get_str(list, "configured", NULL);
     if (configured)
         fprintf(app->err.file,
-                "\n  * %s is the default agent, chosen with \"weft agents use\". The configuration says %s;\n"
-                "    \"weft agents use --reset\" goes back to that.\n",
+                "\n* %s is the default agent, chosen with \"weft agents use\".\n"
+                "The configuration says %s. Go back to that: weft agents use --reset\n",
                 name, configured);
     else if (app->err.terminal)
-        fputs("\n  * is the default agent, as configured (\"weft config show --origin\" says where). Choose another:\n"
-              "    weft agents use NAME\n",
-              app->err.file);
+        fputs("\n* is the default agent, as configured. Choose another: weft agents use NAME\n", app->err.file);
 }
 
 static weft_exit put_agents(weft_app *app, const weft_json *list) {
-    static const char *const heads[] = {"", "AGENT", "DRIVER", "INSTALLED", "WHAT AND WHERE IT IS, OR HOW TO GET IT", NULL};
+    static const char *const heads[] = {"", "AGENT", "DRIVER", "INSTALLED", "WHERE IT IS, OR HOW TO GET IT", NULL};
     weft_table table = {.heads = heads};
     weft_json agents = weft_get(list, "agents");
     int r = 0;

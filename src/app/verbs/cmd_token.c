@@ -69,7 +69,7 @@ static void put_added(const weft_app *app, const char *name, const char *scopes,
                                 {"expiresAt", expires ? weft_str(expires) : weft_none()}, {"token", weft_str(secret)}));
         return;
     }
-    fprintf(app->err.file, "token %s: %s; expires %s. " SHOWN_ONCE "\n", name, scopes, expires ? expires : "never");
+    weft__say(app, "token %s: %s; expires %s. " SHOWN_ONCE, name, scopes, expires ? expires : "never");
     fflush(app->err.file);
     fprintf(app->out.file, "%s\n", secret);
 }
