@@ -19,12 +19,12 @@ help: ## show this list
 run: build ## install what is missing, build, start the hub and say what to try
 	@tools/run.sh
 
-build: ## build the program, the library and the examples: build/weft, build/libweft.*, build/examples/*
+build: ## build the program, the library and the examples, below build/
 	@tools/install.sh run
 	@$(CMAKE) build --log-level=NOTICE >/dev/null
 	@$(NINJA) build -j $(JOBS)
 
-test: ## install what the tests need, build every configuration, run every test
+test: ## install what tests need, build each configuration, run every test
 	@tools/install.sh test
 	@tests/run
 
@@ -34,13 +34,13 @@ bench: ## measure, as multiples of a bare echo on the same machine
 	@$(NINJA) build -j $(JOBS)
 	@if [ -x bench/run ]; then bench/run; else echo "bench: there is no bench/run yet" >&2; exit 1; fi
 
-soak: ## mistreat the real hub for SOAK_TIME seconds (600), and run the fault tests SOAK (10) times as long
+soak: ## mistreat the real hub for SOAK_TIME seconds (600)
 	@tools/install.sh test
 	@$(CMAKE) build -DWEFT_TESTS=ON --log-level=NOTICE
 	@$(NINJA) build -j $(JOBS)
 	@tests/run-soak $(SOAK_TIME)
 
-fuzz: ## fuzz each target for FUZZ_TIME seconds (600); the corpus is kept in build/corpus
+fuzz: ## fuzz each parser for FUZZ_TIME seconds (600)
 	@tools/install.sh test
 	@$(CMAKE) build-fuzz -DCMAKE_C_COMPILER=clang -DWEFT_FUZZ=ON --log-level=NOTICE
 	@$(NINJA) build-fuzz -j $(JOBS)
@@ -50,10 +50,10 @@ asan: ## build with AddressSanitizer and run the tests
 	@tools/install.sh test
 	@tests/run asan
 
-ubsan: ## the same build: AddressSanitizer and UndefinedBehaviorSanitizer run together
+ubsan: ## the same as asan, which includes UndefinedBehaviorSanitizer
 ubsan: asan
 
-tsan: ## build with ThreadSanitizer and run the tests that use the network or threads
+tsan: ## build with ThreadSanitizer, run the tests with threads or network
 	@tools/install.sh test
 	@tests/run tsan
 
@@ -61,11 +61,11 @@ portable: ## build without SSE2 and run the unit tests of what differs
 	@tools/install.sh test
 	@tests/run portable
 
-lint: ## check the format, the includes and the calls; print the longest functions and files
+lint: ## check format, includes and calls; print the longest functions
 	@tools/install.sh lint
 	@tools/lint.sh
 
-format: ## rewrite the sources with clang-format, and the README's code with the examples it shows
+format: ## rewrite the sources with clang-format
 	@tools/install.sh lint
 	@git ls-files '*.c' '*.h' '*.cc' | xargs -r clang-format -i
 	@tools/readme.sh
@@ -74,6 +74,6 @@ install: build ## install below PREFIX (/usr/local); DESTDIR is put before it
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
 	@if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" -eq 0 ] && command -v ldconfig >/dev/null; then ldconfig; fi
 
-clean: ## remove everything that was built, except the tools and the fuzzing corpus
+clean: ## remove what was built, except the tools and the fuzzing corpus
 	@rm -rf build-asan build-tsan build-portable build-fuzz
 	@[ ! -d build ] || find build -mindepth 1 -maxdepth 1 ! -name tools ! -name corpus -exec rm -rf {} +

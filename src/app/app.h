@@ -87,23 +87,39 @@ extern const weft_option weft__connection_options[];
 typedef struct weft_app weft_app;
 typedef struct weft_log weft_log; /* daemon_log.h */
 
+/* One of the things that a verb does: "weft task list". Dispatch, "did you mean", how many arguments there are, which of the
+ * verb's options mean something here, help, manual pages and completions all come from the row. */
+typedef struct weft_subcommand {
+    const char *name;
+    const char *takes;   /* the verb's own options that it understands, a blank around each; NULL: none */
+    const char *missing; /* what to ask when there are too few arguments */
+    size_t least, most;  /* arguments behind the name */
+    weft_exit (*run)(weft_app *app);
+    const char *usage; /* what follows the name, without [options]; NULL: nothing */
+    const char *help;  /* one line */
+    const char *about; /* more to know, in whole lines; NULL: nothing */
+} weft_subcommand;
+
 typedef struct weft_verb {
     const char *name;
-    const char *help;            /* one line */
-    const char *begins;          /* the heading it stands under as the first, in the list of all; NULL: not the first */
-    const char *usage;           /* what follows the name, without [options] */
-    const char *words;           /* the first argument is one of these, separated by blanks; NULL: anything */
-    const char *const *examples; /* NULL-terminated: a command line, then what it does, by turns */
-    const char *about;           /* more to know, in whole lines; NULL: nothing */
-    const weft_option *options;  /* its own; may be NULL */
-    size_t settings_size;        /* of the struct its options are read into */
-    bool reaches;                /* it connects: the options of weft_reach are its too */
+    const char *help;   /* one line */
+    const char *begins; /* the heading it stands under as the first, in the list of all; NULL: not the first */
+    const char *usage;  /* what follows the name, without [options]; with subcommands: what else there may be, or NULL */
+    const char *words;  /* the first argument is one of these, separated by blanks; NULL: anything, or a subcommand */
+    const weft_subcommand *subcommands; /* the table ends with a NULL name; NULL: there are none */
+    const char *usual;                  /* the subcommand that is meant when there is none; NULL: one must be named */
+    const char *const *examples;        /* NULL-terminated: a command line, then what it does, by turns */
+    const char *about;                  /* more to know, in whole lines; NULL: nothing */
+    const weft_option *options;         /* its own; may be NULL */
+    size_t settings_size;               /* of the struct its options are read into */
+    bool reaches;                       /* it connects: the options of weft_reach are its too */
     weft_exit (*run)(weft_app *app);
 } weft_verb;
 
 /* One run of a verb. */
 struct weft_app {
     const weft_verb *verb;
+    const weft_subcommand *subcommand; /* which of the verb's runs; NULL: none yet */
     weft_common common;
     weft_reach reach;
     void *settings;
@@ -130,6 +146,14 @@ extern const weft_inner weft__inner[];
 
 void weft__help_all(FILE *to);
 void weft__help_verb(FILE *to, const weft_verb *verb);
+/* What belongs to this subcommand alone. */
+void weft__help_subcommand(FILE *to, const weft_verb *verb, const weft_subcommand *subcommand);
+/* What follows the verb's name, without [options]; everything it does when subcommand is NULL. */
+#define WEFT_USAGE_TEXT 1024
+void weft__usage_text(const weft_verb *verb, const weft_subcommand *subcommand, char ret[WEFT_USAGE_TEXT]);
+/* What an option of the verb does, and for which subcommands when these are few. */
+#define WEFT_OPTION_TEXT 512
+void weft__option_text(const weft_verb *verb, const weft_option *option, char ret[WEFT_OPTION_TEXT]);
 /* The options of every verb that connects. */
 void weft__help_connection(FILE *to);
 /* The tables of options a verb has, own first; NULL-terminated. */

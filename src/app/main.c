@@ -6,6 +6,7 @@
 #include "app.h"
 #include "failure.h"
 #include "process.h"
+#include "subcommand.h"
 
 static weft_exit unknown_verb(const weft_app *app, const char *name) {
     weft_suggestion suggestion = {.typed = name};
@@ -18,13 +19,26 @@ static weft_exit unknown_verb(const weft_app *app, const char *name) {
     return weft__misused(app, "there is no verb \"%s\"", name);
 }
 
+/* Of the subcommand that is named, if there is one. A verb with a usage of its own also takes other words. */
+static weft_exit print_verb_help(const weft_app *app) {
+    const weft_verb *verb = app->verb;
+    const weft_subcommand *subcommand = app->arg_count ? weft__subcommand_find(verb, app->args[0]) : NULL;
+    if (app->arg_count && !subcommand && verb->subcommands && !verb->usage)
+        return weft__subcommand_unknown(app, verb, app->args[0]);
+    if (subcommand)
+        weft__help_subcommand(app->out.file, verb, subcommand);
+    else
+        weft__help_verb(app->out.file, verb);
+    return WEFT_DONE;
+}
+
 static weft_exit run_verb(weft_app *app, char **argv) {
     app->settings = weft__zalloc(NULL, app->verb->settings_size + 1);
     if (!app->settings)
         return weft__fail(app, WEFT_FAILED, NULL, "out of memory");
     weft_exit status = weft__options_read(app, argv);
     if (status == WEFT_DONE && app->common.help)
-        weft__help_verb(app->out.file, app->verb);
+        status = print_verb_help(app);
     else if (status == WEFT_DONE)
         status = app->verb->run(app);
     weft__free(NULL, app->settings);

@@ -48,7 +48,7 @@ weft agents --json
 is "as configured" demo "$(field "$out" .default)"
 
 # ---- what is said at the start is true of the default agent ----
-like "the demo asks first" "it asks before it changes anything" "$(cat start.out)"
+like "the demo asks first" "it asks first" "$(cat start.out)"
 
 # ---- one of our own ----
 cat >agent.sh <<'END'

@@ -68,7 +68,7 @@ unlike "the code is no argument" "$(sed 's/.*code=\([0-9a-f]*\).*/\1/' "$there/l
 kill -INT $waiter
 wait $waiter
 is "interrupted" 130 $?
-like "and said" "counts no more" "$(cat "$there/talk2")"
+like "and said" "no longer valid" "$(cat "$there/talk2")"
 is "the code is withdrawn" 410 "$(show "$(cat "$there/link2")")"
 is "devices can still come in" True "$(pairing open)"
 

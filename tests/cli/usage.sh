@@ -35,6 +35,37 @@ for verb in $verbs; do
     like "$verb names it" "there is no option --nonsense-option" "$err"
 done
 
+# ---- each subcommand alone ----
+subcommands=$("$weft" help --json | /usr/bin/python3 -c '
+import json, sys
+for verb in json.load(sys.stdin)["verbs"]:
+    for name in verb["subcommands"]:
+        print(verb["name"], name)')
+[ "$(wc -l <<<"$subcommands")" -ge 50 ] && pass || fail "verbs have subcommands" "$subcommands"
+while read -r verb word; do
+    run "$weft" "$verb" "$word" -h
+    exits "$verb $word -h" 0
+    like "$verb $word -h begins with what it is" "weft $verb $word: " "${out%%$'\n'*}"
+    like "$verb $word -h has an example of it" "weft $verb" "$(sed -n 3p <<<"$out")"
+    like "$verb $word -h has its usage" "usage: weft $verb $word [options]" "$out"
+    is "$verb $word -h fits" "" "$(LC_ALL=C.UTF-8 awk 'length($0) > 80 && !/^    [^ ]/' <<<"$out")"
+    whole=$out
+    run "$weft" help "$verb" "$word"
+    is "help $verb $word is the same" "$whole" "$out"
+    run "$weft" "$verb" -h
+    like "$verb -h lists $word" "
+    $word " "$out "
+done <<<"$subcommands"
+run "$weft" task submit -h
+like "submit has its options" "--worktree" "$out"
+unlike "and no others" "--strategy" "$out"
+unlike "for which it needs not be named" "submit: " "$(sed -n '/^options:/,$p' <<<"$out" | grep -v -- --timeout -A1)"
+run "$weft" task merge -h
+like "merge has its own" "--strategy" "$out"
+unlike "and not those of submit" "--worktree" "$out"
+run "$weft" plan write a page -h
+exits "a request is no subcommand" 0
+like "help for a request is that of the verb" "usage: weft plan [options] REQUEST" "$out"
 run "$weft" help nonsense
 exits "help for no verb" 2
 
@@ -47,6 +78,11 @@ mistake() { # NAME PART-OF-MESSAGE ARGUMENT...
     is "$name: nothing on standard output" "" "$out"
 }
 mistake "a wrong verb" 'did you mean "call"?' clal ping
+mistake "a wrong subcommand for -h" 'did you mean "submit"?' task sumbit -h
+mistake "a wrong subcommand for help" 'did you mean "submit"?' help task sumbit
+mistake "a subcommand of a verb without" '"ping" has no subcommands' help ping twice
+mistake "too much for help" 'unexpected argument' help task submit now
+mistake "a mistake in a subcommand shows its usage" 'usage: weft task submit [options] PROMPT...' task submit
 mistake "a wrong verb like no other" 'there is no verb "xyzzy"' xyzzy
 mistake "a wrong verb for help" 'did you mean "listen"?' help lisen
 mistake "an option before the verb" 'before the verb' --json call

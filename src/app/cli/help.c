@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "app.h"
+#include "subcommand.h"
 #include "transport.h"
 #include "wrap.h"
 
@@ -53,15 +54,63 @@ void weft__help_all(FILE *to) {
           to);
 }
 
-static void put_option_help(FILE *to, const weft_option *option) {
-    char left[80], right[512];
+/* ---- what options do, and how verbs are called ---- */
+
+/* Options that more subcommands take are explained without their names. */
+#define FEW_SUBCOMMANDS 4
+
+/* "submit, review: ", where an option means something to few subcommands only. What else a verb with a usage of its own does
+ * is not in the rows. */
+static size_t put_takers(const weft_verb *verb, const weft_option *option, char *ret, size_t size) {
+    size_t takers = 0, all = 0, n = 0;
+    for (const weft_subcommand *each = verb->usage ? NULL : verb->subcommands; each && each->name; each++, all++)
+        takers += weft__subcommand_takes(each, option->name);
+    *ret = 0;
+    if (takers == 0 || takers == all || takers > FEW_SUBCOMMANDS)
+        return 0;
+    for (const weft_subcommand *each = verb->subcommands; each->name; each++)
+        if (weft__subcommand_takes(each, option->name) && n < size)
+            n += (size_t) snprintf(ret + n, size - n, "%s%s", each->name, --takers ? ", " : ": ");
+    return n;
+}
+
+static void text_of_option(const weft_option *option, char *ret, size_t size) {
+    snprintf(ret, size, "%s%s%s%s", option->help, option->choices ? ": " : "", option->choices ? option->choices : "",
+             option->kind == WEFT_OPTION_list ? "; may be given several times" : "");
+}
+
+void weft__option_text(const weft_verb *verb, const weft_option *option, char ret[WEFT_OPTION_TEXT]) {
+    size_t n = put_takers(verb, option, ret, WEFT_OPTION_TEXT);
+    if (n < WEFT_OPTION_TEXT)
+        text_of_option(option, ret + n, WEFT_OPTION_TEXT - n);
+}
+
+void weft__usage_text(const weft_verb *verb, const weft_subcommand *subcommand, char ret[WEFT_USAGE_TEXT]) {
+    bool optional = verb->usual && !verb->usage;
+    size_t n = 0;
+    if (subcommand || !verb->subcommands) {
+        const char *usage = subcommand ? subcommand->usage : verb->usage;
+        snprintf(ret, WEFT_USAGE_TEXT, "%s", usage ? usage : "");
+        return;
+    }
+    n += (size_t) snprintf(ret, WEFT_USAGE_TEXT, "%s%s", optional ? "[" : "", verb->usage ? verb->usage : "");
+    for (const weft_subcommand *each = verb->subcommands; each->name && n < WEFT_USAGE_TEXT; each++)
+        n += (size_t) snprintf(ret + n, WEFT_USAGE_TEXT - n, "%s%s%s%s",
+                               each == verb->subcommands && !verb->usage ? "" : " | ", each->name, each->usage ? " " : "",
+                               each->usage ? each->usage : "");
+    if (optional && n < WEFT_USAGE_TEXT)
+        snprintf(ret + n, WEFT_USAGE_TEXT - n, "]");
+}
+
+/* ---- help ---- */
+
+static void put_option_help(FILE *to, const weft_option *option, const char *right) {
+    char left[80];
     char letter[8] = "    ";
     if (option->letter)
         snprintf(letter, sizeof letter, "-%c, ", option->letter);
     snprintf(left, sizeof left, "%s--%s%s%s", letter, option->name, option->value ? " " : "",
              option->value ? option->value : "");
-    snprintf(right, sizeof right, "%s%s%s%s", option->help, option->choices ? ": " : "",
-             option->choices ? option->choices : "", option->kind == WEFT_OPTION_list ? "; may be repeated" : "");
     fprintf(to, "    %-*s ", OPTION_WIDTH, left);
     weft__put_wrapped(to, right, OPTION_COLUMN, OPTION_COLUMN);
     fputc('\n', to);
@@ -83,7 +132,7 @@ static void put_connection_names(FILE *to, const weft_verb *verb) {
 void weft__help_connection(FILE *to) {
     fputs("Options of every verb that connects somewhere.\n\noptions:\n", to);
     for (const weft_option *option = weft__connection_options; option->name; option++)
-        put_option_help(to, option);
+        put_option_help(to, option, option->help);
     fputs("\nEndpoints are URLs:\n", to);
     put_urls(to);
 }
@@ -111,31 +160,88 @@ static void put_example(FILE *to, const char *command, const char *about) {
     fputc('\n', to);
 }
 
-static void put_usage_line(FILE *to, const weft_verb *verb) {
-    int n = fprintf(to, "\nusage: weft %s", verb->name);
-    fputc(' ', to);
-    char text[1024];
-    snprintf(text, sizeof text, "[options] %s", verb->usage);
-    weft__put_wrapped(to, text, (size_t) n, 12);
+static void put_usage_line(FILE *to, const weft_verb *verb, const weft_subcommand *subcommand) {
+    char usage[WEFT_USAGE_TEXT], text[WEFT_USAGE_TEXT + sizeof "[options] "];
+    int n = fprintf(to, "\nusage: weft %s%s%s ", verb->name, subcommand ? " " : "", subcommand ? subcommand->name : "");
+    weft__usage_text(verb, subcommand, usage);
+    snprintf(text, sizeof text, "[options] %s", usage);
+    weft__put_wrapped(to, text, (size_t) n - 1, 12);
     fputc('\n', to);
 }
 
-void weft__help_verb(FILE *to, const weft_verb *verb) {
-    const weft_option *tables[WEFT_OPTION_TABLES];
-    fprintf(to, "weft %s: %s\n\n", verb->name, verb->help);
-    for (const char *const *example = verb->examples; example && *example; example += 2)
-        put_example(to, example[0], example[1]);
-    put_usage_line(to, verb);
-    if (verb->about) {
+#define SUBCOMMAND_WIDTH 26
+
+static void put_subcommands(FILE *to, const weft_verb *verb) {
+    char name[WEFT_USAGE_TEXT];
+    fprintf(to, "\nsubcommands (\"weft %s %s -h\" shows one alone):\n", verb->name, verb->subcommands->name);
+    for (const weft_subcommand *each = verb->subcommands; each->name; each++) {
+        snprintf(name, sizeof name, "%s%s%s", each->name, each->usage ? " " : "", each->usage ? each->usage : "");
+        int n = fprintf(to, "    %-*s ", SUBCOMMAND_WIDTH, name);
+        if (n > OPTION_COLUMN)
+            fprintf(to, "\n%*s", OPTION_COLUMN, "");
+        weft__put_wrapped(to, each->help, OPTION_COLUMN, OPTION_COLUMN);
         fputc('\n', to);
-        weft__put_paragraphs(to, verb->about);
     }
+}
+
+static void put_about(FILE *to, const char *about) {
+    if (!about)
+        return;
+    fputc('\n', to);
+    weft__put_paragraphs(to, about);
+}
+
+/* subcommand NULL: the options of all. */
+static void put_options(FILE *to, const weft_verb *verb, const weft_subcommand *subcommand) {
+    const weft_option *tables[WEFT_OPTION_TABLES];
+    char text[WEFT_OPTION_TEXT];
     fputs("\noptions:\n", to);
     weft__option_tables(verb, tables);
     for (size_t i = 0; tables[i]; i++)
-        for (const weft_option *option = tables[i]; tables[i] != weft__connection_options && option->name; option++)
-            if (!weft__option_hidden(verb, tables[i], option))
-                put_option_help(to, option);
+        for (const weft_option *option = tables[i]; tables[i] != weft__connection_options && option->name; option++) {
+            bool own = tables[i] == verb->options;
+            if (weft__option_hidden(verb, tables[i], option) ||
+                (own && subcommand && !weft__subcommand_takes(subcommand, option->name)))
+                continue;
+            if (own && !subcommand)
+                weft__option_text(verb, option, text);
+            else
+                text_of_option(option, text, sizeof text);
+            put_option_help(to, option, text);
+        }
     if (verb->reaches)
         put_connection_names(to, verb);
+}
+
+void weft__help_verb(FILE *to, const weft_verb *verb) {
+    fprintf(to, "weft %s: %s\n\n", verb->name, verb->help);
+    for (const char *const *example = verb->examples; example && *example; example += 2)
+        put_example(to, example[0], example[1]);
+    put_usage_line(to, verb, NULL);
+    if (verb->subcommands)
+        put_subcommands(to, verb);
+    put_about(to, verb->about);
+    put_options(to, verb, NULL);
+}
+
+/* Does this command line run the subcommand? The usual one needs not be named. */
+static bool shows_subcommand(const weft_verb *verb, const weft_subcommand *subcommand, const char *command) {
+    char start[80];
+    int n = snprintf(start, sizeof start, "weft %s %s", verb->name, subcommand->name);
+    const char *at = strstr(command, start);
+    if (at && (!at[n] || at[n] == ' '))
+        return true;
+    n = snprintf(start, sizeof start, "weft %s", verb->name);
+    return verb->usual && strcmp(verb->usual, subcommand->name) == 0 && strncmp(command, start, (size_t) n) == 0 &&
+           (!command[n] || strncmp(command + n, " -", 2) == 0);
+}
+
+void weft__help_subcommand(FILE *to, const weft_verb *verb, const weft_subcommand *subcommand) {
+    fprintf(to, "weft %s %s: %s\n\n", verb->name, subcommand->name, subcommand->help);
+    for (const char *const *example = verb->examples; example && *example; example += 2)
+        if (shows_subcommand(verb, subcommand, example[0]))
+            put_example(to, example[0], example[1]);
+    put_usage_line(to, verb, subcommand);
+    put_about(to, subcommand->about);
+    put_options(to, verb, subcommand);
 }

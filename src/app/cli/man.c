@@ -72,7 +72,8 @@ static void put_examples(FILE *to, const char *const *example) {
     }
 }
 
-static void man_put_option(FILE *to, const weft_option *option) {
+static void man_put_option(FILE *to, const weft_verb *verb, const weft_option *option) {
+    char text[WEFT_OPTION_TEXT];
     fputs(".TP\n", to);
     if (option->letter)
         fprintf(to, "\\fB\\-%c\\fR, ", option->letter);
@@ -82,13 +83,8 @@ static void man_put_option(FILE *to, const weft_option *option) {
     if (option->value)
         fprintf(to, " \\fI%s\\fR", option->value);
     fputc('\n', to);
-    weft__man_text(to, option->help);
-    if (option->choices) {
-        fputs(": ", to);
-        weft__man_text(to, option->choices);
-    }
-    if (option->kind == WEFT_OPTION_list)
-        fputs("; may be repeated", to);
+    weft__option_text(verb, option, text);
+    weft__man_text(to, text);
     fputc('\n', to);
 }
 
@@ -99,7 +95,20 @@ static void man_put_options(FILE *to, const weft_verb *verb) {
     for (size_t i = 0; tables[i]; i++)
         for (const weft_option *option = tables[i]; option->name; option++)
             if (!weft__option_hidden(verb, tables[i], option))
-                man_put_option(to, option);
+                man_put_option(to, verb, option);
+}
+
+static void man_put_subcommands(FILE *to, const weft_subcommand *each) {
+    if (!each)
+        return;
+    fputs(".SH SUBCOMMANDS\n", to);
+    for (; each->name; each++) {
+        fprintf(to, ".TP\n\\fB%s\\fR ", each->name);
+        weft__man_text(to, each->usage ? each->usage : "");
+        fputc('\n', to);
+        weft__man_text(to, each->help);
+        fputc('\n', to);
+    }
 }
 
 static const struct {
@@ -140,19 +149,21 @@ static void man_put_about(FILE *to, const char *about) {
 }
 
 void weft__man_verb_page(FILE *to, const weft_verb *verb) {
-    char name[64];
+    char name[64], usage[WEFT_USAGE_TEXT];
     snprintf(name, sizeof name, "weft-%s", verb->name);
+    weft__usage_text(verb, NULL, usage);
     weft__man_title(to, name, 1);
     man_put_name(to, name, verb->help);
     fputs(".SH SYNOPSIS\n", to);
     fprintf(to, "\\fBweft %s\\fR [options] ", verb->name);
-    weft__man_text(to, verb->usage);
+    weft__man_text(to, usage);
     fputc('\n', to);
     put_examples(to, verb->examples);
     if (verb->about) {
         fputs(".SH DESCRIPTION\n", to);
         man_put_about(to, verb->about);
     }
+    man_put_subcommands(to, verb->subcommands);
     man_put_options(to, verb);
     put_statuses(to);
     fputs(".SH SEE ALSO\n.BR weft (1),\n.BR weft\\-methods (7)\n", to);

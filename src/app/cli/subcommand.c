@@ -1,4 +1,4 @@
-/* The words of a verb. */
+/* The subcommands of a verb. */
 #include "subcommand.h"
 
 #include <string.h>
@@ -7,33 +7,35 @@
 
 #define MAX_LIST 256
 
-static const weft_subcommand *find_verb_word(const weft_subcommand *words, const char *name) {
-    for (; words->name; words++)
-        if (strcmp(words->name, name) == 0)
-            return words;
+const weft_subcommand *weft__subcommand_find(const weft_verb *verb, const char *name) {
+    for (const weft_subcommand *each = verb->subcommands; each && each->name; each++)
+        if (strcmp(each->name, name) == 0)
+            return each;
     return NULL;
 }
 
-static void list_words(const weft_subcommand *words, char ret[MAX_LIST]) {
+static void list_subcommands(const weft_subcommand *first, char ret[MAX_LIST]) {
     size_t used = 0;
-    for (const weft_subcommand *word = words; word->name && used < MAX_LIST; word++) {
-        const char *between = word == words ? "" : word[1].name ? ", " : " and ";
-        used += (size_t) snprintf(ret + used, MAX_LIST - used, "%s%s", between, word->name);
+    for (const weft_subcommand *each = first; each->name && used < MAX_LIST; each++) {
+        const char *between = each == first ? "" : each[1].name ? ", " : " and ";
+        used += (size_t) snprintf(ret + used, MAX_LIST - used, "%s%s", between, each->name);
     }
 }
 
-static weft_exit misused_word(const weft_app *app, const weft_subcommand *words, const char *name) {
+weft_exit weft__subcommand_unknown(const weft_app *app, const weft_verb *verb, const char *name) {
     char all[MAX_LIST] = "";
     weft_suggestion suggestion = {.typed = name};
-    for (const weft_subcommand *word = words; word->name; word++)
-        weft__suggest(&suggestion, word->name);
+    for (const weft_subcommand *each = verb->subcommands; each && each->name; each++)
+        weft__suggest(&suggestion, each->name);
     if (suggestion.best)
         return weft__misused(app, "unknown subcommand \"%s\"; did you mean \"%s\"?", name, suggestion.best);
-    list_words(words, all);
+    if (!verb->subcommands)
+        return weft__misused(app, "\"%s\" has no subcommands", verb->name);
+    list_subcommands(verb->subcommands, all);
     return weft__misused(app, "unknown subcommand \"%s\"; the subcommands are %s", name, all);
 }
 
-/* ---- options that belong to another word ---- */
+/* ---- options that belong to another subcommand ---- */
 
 static bool is_given(const weft_app *app, const weft_option *option) {
     const void *field = (const char *) app->settings + option->offset;
@@ -49,40 +51,42 @@ static bool is_given(const weft_app *app, const weft_option *option) {
     }
 }
 
-static bool word_takes(const weft_subcommand *word, const char *option) {
+bool weft__subcommand_takes(const weft_subcommand *subcommand, const char *option) {
     char name[64];
     snprintf(name, sizeof name, " %s ", option);
-    return word->takes && strstr(word->takes, name);
+    return subcommand->takes && strstr(subcommand->takes, name);
 }
 
-static weft_exit check_options(const weft_app *app, const weft_subcommand *words, const weft_subcommand *word) {
+static weft_exit check_options(const weft_app *app) {
     for (const weft_option *option = app->verb->options; option && option->name; option++) {
-        if (word_takes(word, option->name) || !is_given(app, option))
+        if (weft__subcommand_takes(app->subcommand, option->name) || !is_given(app, option))
             continue;
-        for (; words->name; words++)
-            if (word_takes(words, option->name))
-                return weft__misused(app, "--%s belongs to \"%s\", not to \"%s\"", option->name, words->name, word->name);
+        for (const weft_subcommand *each = app->verb->subcommands; each->name; each++)
+            if (weft__subcommand_takes(each, option->name))
+                return weft__misused(app, "--%s belongs to \"%s\", not to \"%s\"", option->name, each->name,
+                                     app->subcommand->name);
     }
     return WEFT_DONE;
 }
 
-weft_exit weft__subcommand_run(weft_app *app, const weft_subcommand *words, const char *usual) {
+weft_exit weft__subcommand_run(weft_app *app) {
     char all[MAX_LIST] = "";
-    const char *name = app->arg_count ? app->args[0] : usual;
-    list_words(words, all);
+    const char *name = app->arg_count ? app->args[0] : app->verb->usual;
+    list_subcommands(app->verb->subcommands, all);
     if (!name)
         return weft__misused(app, "a subcommand is missing: %s", all);
-    const weft_subcommand *word = find_verb_word(words, name);
-    if (!word)
-        return misused_word(app, words, name);
+    const weft_subcommand *found = weft__subcommand_find(app->verb, name);
+    if (!found)
+        return weft__subcommand_unknown(app, app->verb, name);
+    app->subcommand = found;
     if (app->arg_count) {
         app->args++;
         app->arg_count--;
     }
-    if (app->arg_count < word->least)
-        return weft__misused(app, "%s", word->missing);
-    if (app->arg_count > word->most)
-        return weft__misused(app, "unexpected argument \"%s\"", app->args[word->most]);
-    weft_exit status = check_options(app, words, word);
-    return status ? status : word->run(app);
+    if (app->arg_count < found->least)
+        return weft__misused(app, "%s", found->missing);
+    if (app->arg_count > found->most)
+        return weft__misused(app, "unexpected argument \"%s\"", app->args[found->most]);
+    weft_exit status = check_options(app);
+    return status ? status : found->run(app);
 }

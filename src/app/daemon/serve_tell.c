@@ -79,7 +79,7 @@ static void say_dashboard(const weft_serve_facts *facts, FILE *to) {
         return;
     fprintf(to, "\nThe dashboard:\n    %s\n", link);
     if (facts->token)
-        fprintf(to, "The link logs one browser in, once, within %d minutes; \"%s open\" makes another.\n",
+        fprintf(to, "The link logs one browser in, once, within %d minutes.\n\"%s open\" makes another.\n",
                 WEFT_LINK_MS / 60000, program_invocation_name);
 }
 
@@ -88,10 +88,10 @@ static void say_curl(const weft_serve_facts *facts, FILE *to) {
     const char *http = url_of_http(facts->server);
     if (!http)
         return;
-    fputs("\nAny other program may ask too, for example:\n    curl -H 'Content-Type: application/json' ", to);
+    fputs("\nAny other program may ask too, for example:\n    curl -H 'Content-Type: application/json' \\\n      ", to);
     if (facts->token)
-        fprintf(to, "-H \"Authorization: Bearer $(cat %s)\" ", token_path(facts));
-    fprintf(to, "%s-d '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"task.list\"}' %s\n",
+        fprintf(to, "-H \"Authorization: Bearer $(cat %s)\" \\\n      ", token_path(facts));
+    fprintf(to, "%s-d '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"task.list\"}' \\\n      %s\n",
             flags_of(http) & WEFT_OVER_TLS ? "-k " : "", http);
 }
 
@@ -113,8 +113,8 @@ void weft__serve_say_verbs(FILE *to, const char *agent, const char *driver) {
         {demo   ? "task submit --wait \"write a file\""
          : asks ? "answer"
                 : NULL,
-         demo ? "it asks before it changes anything" : "what it asks for, if it asks"},
-        {"task list", "what was done, and what is going on"},
+         demo ? "it asks first" : "what it asks for, if it asks"},
+        {"task list", "what was done"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (rows[i][0])
@@ -124,9 +124,9 @@ void weft__serve_say_verbs(FILE *to, const char *agent, const char *driver) {
 static void say_agent(const weft_serve_facts *facts, FILE *to) {
     const weft_driver *row = weft__driver_named(facts->driver);
     bool demo = row && row->built_in, cli = row && row->never_asks;
-    fprintf(to, "The agent is \"%s\"%s; \"%s agents\" shows the others.\n", facts->agent,
+    fprintf(to, "The agent is \"%s\"%s.\n\"%s agents\" shows the others.\n", facts->agent,
             demo  ? ", which is built in and costs nothing"
-            : cli ? ", a program that does what it does without asking"
+            : cli ? ", a program that asks nothing"
                   : "",
             program_invocation_name);
 }

@@ -68,7 +68,7 @@ weft_demo_next weft__demo_introduce(weft_demo_turn *turn) {
         say_formatted(turn, "This is turn %lld of our conversation. ", (long long) turn->session->turns);
     else
         say_formatted(turn,
-                      "I am Weft's demo agent: a real program that speaks ACP, with no model behind it. I cost nothing. ");
+                      "I am Weft's demo agent: a real program that speaks ACP, with no model behind it.\nI cost nothing. ");
     return WEFT_DEMO_NEXT;
 }
 
@@ -281,7 +281,7 @@ weft_demo_next weft__demo_propose(weft_demo_turn *turn) {
                       r == -EEXIST ? "all names that I would use are taken" : strerror(-r));
         return WEFT_DEMO_NEXT;
     }
-    say_formatted(turn, "I have no model, so whatever you want changed, I write a line into %s.\n",
+    say_formatted(turn, "I have no model. Whatever you want changed, I write a line into\n%s.\n",
                   strrchr(turn->edit.path, '/') + 1);
     with_tool_call(turn, true, send_update);
     return WEFT_DEMO_NEXT;

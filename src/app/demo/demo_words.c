@@ -15,20 +15,20 @@
 #define MOST_LINES 10000000
 
 /* Agents say Markdown, and four blanks are a block of code there: the columns stay. */
-const char weft__demo_words[] =
-    "    echo TEXT         I say TEXT and nothing else\n"
-    "    lines N           I say N lines\n"
-    "    ask               I ask something and change nothing\n"
-    "    plan TEXT         I answer with a plan for TEXT, as JSON\n"
-    "    step TEXT         I look at the folder and say that TEXT is done\n"
-    "    quiet ...         I ask nothing and change nothing\n"
-    "    slow [TIME] ...   the same, spread over TIME (5s)\n"
-    "    fail, refuse      the turn ends with an error, or with a refusal\n"
-    "    crash, exit N     I end in the middle\n"
-    "    hang              I never answer, whatever I am told\n"
-    "\n"
-    "Words like edit, write, fix, change, create, add, update or implement, wherever they stand, make me ask whether I may\n"
-    "edit a scratch file, unless the prompt also says \"no questions\". Any other prompt gets an answer like this one.\n";
+const char weft__demo_words[] = "    echo TEXT         I say TEXT and nothing else\n"
+                                "    lines N           I say N lines\n"
+                                "    ask               I ask something and change nothing\n"
+                                "    plan TEXT         I answer with a plan for TEXT, as JSON\n"
+                                "    step TEXT         I look at the folder and say that TEXT is done\n"
+                                "    quiet ...         I ask nothing and change nothing\n"
+                                "    slow [TIME] ...   the same, spread over TIME (5s)\n"
+                                "    fail, refuse      the turn ends with an error, or with a refusal\n"
+                                "    crash, exit N     I end in the middle\n"
+                                "    hang              I never answer, whatever I am told\n"
+                                "\n"
+                                "With edit, write, fix, change, create, add, update or implement anywhere in\n"
+                                "it, I ask whether I may edit a scratch file, unless it also says\n"
+                                "\"no questions\". Any other prompt gets an answer like this one.\n";
 
 /* ---- words ---- */
 

@@ -14,18 +14,19 @@
 
 static void put_what(const weft_app *app, const char *what) {
     weft__ink(&app->err, WEFT_INK_BAD);
-    fprintf(app->err.file, "weft%s%s:", app->verb ? " " : "", app->verb ? app->verb->name : "");
+    int n = fprintf(app->err.file, "weft%s%s:", app->verb ? " " : "", app->verb ? app->verb->name : "");
     weft__plain(&app->err);
     fputc(' ', app->err.file);
-    weft__put_text(&app->err, what, strlen(what));
+    weft__put_sentence(&app->err, what, (size_t) n + 1);
     fputc('\n', app->err.file);
 }
 
 static void put_next(const weft_app *app, const char *next) {
     for (const char *end; next && *next; next = *end ? end + 1 : end) {
         end = strchrnul(next, '\n');
-        fputs("  ", app->err.file);
-        weft__put_text(&app->err, next, (size_t) (end - next));
+        char line[MAX_SENTENCE];
+        snprintf(line, sizeof line, "  %.*s", (int) (end - next), next);
+        weft__put_sentence(&app->err, line, 0);
         fputc('\n', app->err.file);
     }
 }
@@ -49,11 +50,14 @@ weft_exit weft__fail(const weft_app *app, weft_exit status, const char *next, co
 
 /* The usage is ours, so nothing in it needs to be escaped; a long one is wrapped as in the help. */
 static void put_usage(const weft_app *app) {
-    char usage[MAX_SENTENCE];
-    snprintf(usage, sizeof usage, "usage: weft %s [options] %s", app->verb->name, app->verb->usage);
+    char name[80], behind[WEFT_USAGE_TEXT], usage[WEFT_USAGE_TEXT + 128];
+    snprintf(name, sizeof name, "%s%s%s", app->verb->name, app->subcommand ? " " : "",
+             app->subcommand ? app->subcommand->name : "");
+    weft__usage_text(app->verb, app->subcommand, behind);
+    snprintf(usage, sizeof usage, "usage: weft %s [options] %s", name, behind);
     fputs("  ", app->err.file);
     weft__put_wrapped(app->err.file, usage, 2, 6);
-    fprintf(app->err.file, "\n  weft %s -h shows examples.\n", app->verb->name);
+    fprintf(app->err.file, "\n  weft %s -h shows examples.\n", name);
 }
 
 weft_exit weft__misused(const weft_app *app, const char *format, ...) {
@@ -76,8 +80,18 @@ static void say_line(const weft_app *app, const char *level, const char *ink, co
     if (app->log && weft__log_speaks(app->log))
         return;
     weft__ink(&app->err, ink);
-    weft__put_text(&app->err, line, strlen(line));
+    weft__put_sentence(&app->err, line, 0);
     weft__plain(&app->err);
+    fputc('\n', app->err.file);
+}
+
+void weft__say(const weft_app *app, const char *format, ...) {
+    char line[MAX_SENTENCE];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    weft__put_sentence(&app->err, line, 0);
     fputc('\n', app->err.file);
 }
 

@@ -12,6 +12,8 @@ weft_exit weft__misused(const weft_app *app, const char *format, ...) WEFT_PRINT
 /* A line of talk; with -v only. */
 void weft__remark(const weft_app *app, const char *format, ...) WEFT_PRINTF(2, 3);
 /* A line of talk that matters. */
+/* A sentence that is neither data nor a mistake. */
+void weft__say(const weft_app *app, const char *format, ...) WEFT_PRINTF(2, 3);
 void weft__warn(const weft_app *app, const char *format, ...) WEFT_PRINTF(2, 3);
 
 /* Our failure r at url (connecting, calling), explained. trouble is what the library says about it; may be "" or NULL. */

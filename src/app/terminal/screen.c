@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "text_width.h"
 #include "visible.h"
 
 #define USUAL_WIDTH 80
@@ -60,6 +61,37 @@ void weft__put_text(const weft_screen *screen, const char *text, size_t len) {
             fwrite(text, 1, n, screen->file);
         text += n;
         len -= n;
+    }
+}
+
+/* Of one word; nobody's terminal is wider than the longest that counts. */
+static size_t word_columns(const char *text, size_t len) {
+    char word[512];
+    snprintf(word, sizeof word, "%.*s", len < sizeof word ? (int) len : (int) sizeof word - 1, text);
+    return weft__text_width(word);
+}
+
+void weft__put_sentence(const weft_screen *screen, const char *text, size_t column) {
+    size_t indent = strspn(text, " "), width = (size_t) weft__screen_width(screen);
+    bool begins = true;
+    if (!screen->terminal || indent * 2 > width) {
+        weft__put_text(screen, text, strlen(text));
+        return;
+    }
+    while (*text) {
+        size_t blanks = strspn(text, " "), len = strcspn(text + blanks, " ");
+        size_t columns = word_columns(text + blanks, len);
+        if (!begins && len && column + blanks + columns > width) {
+            fprintf(screen->file, "\n%*s", (int) indent, "");
+            column = indent;
+        } else {
+            fprintf(screen->file, "%*s", (int) blanks, "");
+            column += blanks;
+        }
+        weft__put_text(screen, text + blanks, len);
+        column += columns;
+        text += blanks + len;
+        begins = false;
     }
 }
 

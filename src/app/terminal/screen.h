@@ -35,6 +35,10 @@ void weft__plain(const weft_screen *screen);
  * as \u escapes; elsewhere it goes out as it is. */
 void weft__put_text(const weft_screen *screen, const char *text, size_t len);
 
+/* A sentence, from this column on. On a terminal it is broken between words at its width; further lines begin under the
+ * first word. No line's end behind it. */
+void weft__put_sentence(const weft_screen *screen, const char *text, size_t column);
+
 /* A file's name, which stays on its line: one with control characters, quotes or backslashes is written in quotes, as git
  * does. */
 void weft__put_path(const weft_screen *screen, const char *path);

@@ -5,7 +5,7 @@
 
 #define GAP 2
 /* What is longer is cut, but on a wide terminal nobody wants to read across all of it either. */
-#define MIN_LAST 20
+#define MIN_LAST 10
 /* Where there is no terminal: a prompt may be a megabyte, and a table is for people. --json has all of it. */
 #define MAX_LAST 1000
 

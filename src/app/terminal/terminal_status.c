@@ -68,7 +68,7 @@ void weft__terminal_line(weft_terminal *terminal, const char *ink, const char *f
         weft__terminal_break(terminal);
     if (ink)
         weft__ink(err, ink);
-    weft__put_text(err, line, strlen(line));
+    weft__put_sentence(err, line, 0);
     if (ink)
         weft__plain(err);
     fputc('\n', err->file);

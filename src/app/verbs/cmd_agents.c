@@ -43,17 +43,15 @@ static void put_default(const weft_app *app, const weft_json *list) {
     const char *name = weft_get_str(list, "default", ""), *configured = weft_get_str(list, "configured", NULL);
     if (configured)
         fprintf(app->err.file,
-                "\n  * %s is the default agent, chosen with \"weft agents use\". The configuration says %s;\n"
-                "    \"weft agents use --reset\" goes back to that.\n",
+                "\n* %s is the default agent, chosen with \"weft agents use\".\n"
+                "The configuration says %s. Go back to that: weft agents use --reset\n",
                 name, configured);
     else if (app->err.terminal)
-        fputs("\n  * is the default agent, as configured (\"weft config show --origin\" says where). Choose another:\n"
-              "    weft agents use NAME\n",
-              app->err.file);
+        fputs("\n* is the default agent, as configured. Choose another: weft agents use NAME\n", app->err.file);
 }
 
 static weft_exit put_agents(weft_app *app, const weft_json *list) {
-    static const char *const heads[] = {"", "AGENT", "DRIVER", "INSTALLED", "WHAT AND WHERE IT IS, OR HOW TO GET IT", NULL};
+    static const char *const heads[] = {"", "AGENT", "DRIVER", "INSTALLED", "WHERE IT IS, OR HOW TO GET IT", NULL};
     weft_table table = {.heads = heads};
     weft_json agents = weft_get(list, "agents");
     int r = 0;
@@ -158,21 +156,23 @@ static weft_exit install_by_name(weft_app *app) {
 
 /* ---- the verb ---- */
 
-static const weft_subcommand words[] = {
-    {"list", " url ", NULL, 0, 0, list_agents},
-    {"use", " reset url ", NULL, 0, 1, use_agent},
-    {"install", " yes ", "which agent?", 1, 1, install_by_name},
-    {"logout", " url ", "which agent?", 1, 1, logout_agent},
+static const weft_subcommand subcommands[] = {
+    {"list", " url ", NULL, 0, 0, list_agents, .help = "which agents there are, and the default"},
+    {"use", " reset url ", NULL, 0, 1, use_agent, .usage = "NAME|--reset",
+     .help = "make an agent the default, or the configured one again"},
+    {"install", " yes ", "which agent?", 1, 1, install_by_name, .usage = "NAME",
+     .help = "download an agent with npm into a folder of your own"},
+    {"logout", " url ", "which agent?", 1, 1, logout_agent, .usage = "NAME", .help = "log the agent out of its provider"},
     {0},
 };
 
 static weft_exit run_agents(weft_app *app) {
-    return weft__subcommand_run(app, words, "list");
+    return weft__subcommand_run(app);
 }
 
 static const weft_option options[] = {
-    WEFT_OPTION(settings, reset, flag, "reset", 0, NULL, "use: the configured one again"),
-    WEFT_OPTION(settings, yes, flag, "yes", 'y', NULL, "install: do not ask before downloading"),
+    WEFT_OPTION(settings, reset, flag, "reset", 0, NULL, "the agent of the configuration is the default again"),
+    WEFT_OPTION(settings, yes, flag, "yes", 'y', NULL, "do not ask before downloading"),
     WEFT_URL_OPTION(settings),
     {0},
 };
@@ -194,8 +194,8 @@ static const char *const examples[] = {
 const weft_verb weft__agents_verb = {
     .name = "agents",
     .help = "show which agents there are, install one, choose the default",
-    .usage = "[list | use NAME | use --reset | install NAME | logout NAME]",
-    .words = "list use install logout",
+    .subcommands = subcommands,
+    .usual = "list",
     .examples = examples,
     .about = "The demo agent is the default until another is chosen, so that nothing costs money without your consent. "
              "Without a daemon the\n"

@@ -37,8 +37,7 @@ static void put_answered(const weft_app *app, const weft_json *result) {
     const char *approval = weft_get_str(result, "approvalId", NULL);
     fprintf(app->err.file, "answered with %s\n", weft_get_str(result, "option", "deny"));
     if (approval)
-        fprintf(app->err.file, "and from now on by %s; \"weft approvals\" shows it, \"weft approvals revoke %s\" ends it\n",
-                approval, approval);
+        weft__say(app, "The same answer is given from now on (%s). End that: weft approvals revoke %s", approval, approval);
 }
 
 /* content: what was filled in, JSON; NULL: nothing. */

@@ -82,14 +82,15 @@ static weft_exit revoke_approval(weft_app *app) {
     return WEFT_DONE;
 }
 
-static const weft_subcommand words[] = {
-    {"list", " url ", NULL, 0, 0, list_approvals},
-    {"revoke", " url ", "which one?", 1, 1, revoke_approval},
+static const weft_subcommand subcommands[] = {
+    {"list", " url ", NULL, 0, 0, list_approvals, .help = "the answers that stand"},
+    {"revoke", " url ", "which one?", 1, 1, revoke_approval, .usage = "ID",
+     .help = "take one back, so that you are asked again"},
     {0},
 };
 
 static weft_exit run_approvals(weft_app *app) {
-    return weft__subcommand_run(app, words, "list");
+    return weft__subcommand_run(app);
 }
 
 static const weft_option options[] = {
@@ -108,7 +109,8 @@ static const char *const examples[] = {
 const weft_verb weft__approvals_verb = {
     .name = "approvals",
     .help = "show standing answers, and take them back",
-    .usage = "[list | revoke ID]",
+    .subcommands = subcommands,
+    .usual = "list",
     .examples = examples,
     .about = "An answer stands when it was given with \"weft answer ID allow --always session|project\": it holds for the\n"
              "same agent and the same kind of tool, and only for what it says. Every question that it answers names it.\n",

@@ -143,15 +143,16 @@ static weft_exit disable_rules(weft_app *app) {
 
 /* ---- the verb ---- */
 
-static const weft_subcommand words[] = {
-    {"status", " url ", NULL, 0, 0, show_automation},
-    {"enable", " url ", NULL, 0, 1, enable_rules},
-    {"disable", " url ", NULL, 0, 1, disable_rules},
+static const weft_subcommand subcommands[] = {
+    {"status", " url ", NULL, 0, 0, show_automation, .help = "which rules there are, and how often they fired"},
+    {"enable", " url ", NULL, 0, 1, enable_rules, .usage = "[RULE]", .help = "let all rules, or one, fire again"},
+    {"disable", " url ", NULL, 0, 1, disable_rules, .usage = "[RULE]",
+     .help = "let no rule, or not this one, fire until it is enabled"},
     {0},
 };
 
 static weft_exit run_automation(weft_app *app) {
-    return weft__subcommand_run(app, words, "status");
+    return weft__subcommand_run(app);
 }
 
 static const weft_option options[] = {
@@ -172,8 +173,8 @@ static const char *const examples[] = {
 const weft_verb weft__automation_verb = {
     .name = "automation",
     .help = "show the rules, switch them on and off",
-    .usage = "[status | enable [RULE] | disable [RULE]]",
-    .words = "status enable disable",
+    .subcommands = subcommands,
+    .usual = "status",
     .examples = examples,
     .about = "Rules are in the configuration, under automation.rules.\n",
     .options = options,

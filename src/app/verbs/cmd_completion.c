@@ -38,6 +38,18 @@ static void put_shell_quoted(FILE *to, const char *text) {
     fputc('\'', to);
 }
 
+static bool has_first_words(const weft_verb *verb) {
+    return verb->words || verb->subcommands;
+}
+
+/* What may follow the verb's name, separated by blanks. */
+static void put_first_words(FILE *to, const weft_verb *verb) {
+    if (verb->words)
+        fputs(verb->words, to);
+    for (const weft_subcommand *each = verb->subcommands; each && each->name; each++)
+        fprintf(to, "%s%s", each == verb->subcommands ? "" : " ", each->name);
+}
+
 static void put_verbs(FILE *to) {
     for (const weft_verb *const *verb = weft__verbs; *verb; verb++)
         fprintf(to, "%s%s", verb == weft__verbs ? "" : " ", (*verb)->name);
@@ -209,8 +221,7 @@ static void bash_verb(FILE *to, const weft_verb *verb) {
     fputs("'\n        files='", to);
     for_options(to, verb, bash_file_option);
     fputs("'\n        words='", to);
-    if (verb->words)
-        fputs(verb->words, to);
+    put_first_words(to, verb);
     if (strcmp(verb->name, "help") == 0 || strcmp(verb->name, "man") == 0)
         put_verbs(to);
     fputs("'\n", to);
@@ -281,8 +292,11 @@ static void write_zsh(FILE *to) {
     for (const weft_verb *const *verb = weft__verbs; *verb; verb++) {
         fprintf(to, "    %s)\n        _arguments \\\n", (*verb)->name);
         for_options(to, *verb, zsh_option);
-        if ((*verb)->words)
-            fprintf(to, "            '1: :(%s)' \\\n", (*verb)->words);
+        if (has_first_words(*verb)) {
+            fputs("            '1: :(", to);
+            put_first_words(to, *verb);
+            fputs(")' \\\n", to);
+        }
         zsh_names(to, *verb);
         fputs("            '*: :_files' ;;\n", to);
     }
@@ -315,11 +329,13 @@ static void write_fish(FILE *to) {
         put_shell_quoted(to, (*verb)->help);
         fputc('\n', to);
         for_options(to, *verb, fish_option);
-        if ((*verb)->words)
-            fprintf(to,
-                    "complete -c weft -n '__fish_seen_subcommand_from %s; and test (count (commandline -opc)) -eq 2' -f -a "
-                    "'%s'\n",
-                    (*verb)->name, (*verb)->words);
+        if (!has_first_words(*verb))
+            continue;
+        fprintf(to,
+                "complete -c weft -n '__fish_seen_subcommand_from %s; and test (count (commandline -opc)) -eq 2' -f -a '",
+                (*verb)->name);
+        put_first_words(to, *verb);
+        fputs("'\n", to);
     }
     fish_names(to);
 }

@@ -11,6 +11,7 @@
 #include "config_verb.h"
 #include "daemon.h"
 #include "failure.h"
+#include "subcommand.h"
 #include "trust.h"
 
 /* It answers in a millisecond, or it is stuck. */
@@ -311,41 +312,51 @@ static const struct {
     {"edit", weft__config_edit}, {"init", weft__config_init}, {"path", show_paths},      {"check", check_config},
     {"schema", put_schema},      {"keys", put_keys}};
 
-static weft_exit unknown_job(const weft_app *app, const char *name) {
-    weft_suggestion suggestion = {.typed = name};
-    for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++)
-        weft__suggest(&suggestion, jobs[i].name);
-    if (suggestion.best)
-        return weft__misused(app, "unknown subcommand \"%s\"; did you mean \"%s\"?", name, suggestion.best);
-    return weft__misused(app, "unknown subcommand \"%s\"", name);
+static weft_exit run_job(weft_app *app) {
+    size_t i = 0;
+    while (strcmp(jobs[i].name, app->subcommand->name) != 0)
+        i++;
+    weft_config_view *self = weft__zalloc(NULL, sizeof *self);
+    if (!self)
+        return weft__fail(app, WEFT_FAILED, NULL, "out of memory");
+    self->app = app;
+    weft_exit status = jobs[i].run(self, app->args);
+    weft__config_done(&self->config);
+    weft_doc_free(self->agents);
+    weft_doc_free(self->servers);
+    weft_doc_free(self->rules);
+    weft__free(NULL, self);
+    return status;
 }
+
+#define ANY SIZE_MAX
+
+static const weft_subcommand subcommands[] = {
+    {"show", " origin ", NULL, 0, ANY, run_job, .usage = "[-- OPTION...]", .help = "every key, and its value here"},
+    {"get", NULL, NULL, 0, ANY, run_job, .usage = "KEY", .help = "the value of one key"},
+    {"set", " user ", NULL, 0, ANY, run_job, .usage = "KEY VALUE...", .help = "change a key in a file; comments stay"},
+    {"unset", " user ", NULL, 0, ANY, run_job, .usage = "KEY", .help = "remove a key from a file"},
+    {"edit", " user ", NULL, 0, ANY, run_job, .help = "open a file in $EDITOR, and check it afterwards"},
+    {"init", " user ", NULL, 0, ANY, run_job, .help = "make a file with comments to begin with"},
+    {"path", NULL, NULL, 0, ANY, run_job, .usage = "[project|user]", .help = "where the files are"},
+    {"check", NULL, NULL, 0, ANY, run_job, .usage = "[FILE]", .help = "find mistakes; line and column of each"},
+    {"schema", NULL, NULL, 0, ANY, run_job, .help = "a JSON Schema of the file, for editors"},
+    {"keys", NULL, NULL, 0, ANY, run_job, .help = "everything that can be set"},
+    {0},
+};
 
 static weft_exit run_config(weft_app *app) {
     /* What begins with a dash stood behind "--": options of weft serve, for show. */
-    bool named = app->arg_count && app->args[0][0] != '-';
-    const char *name = named ? app->args[0] : "show";
-    for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++) {
-        if (strcmp(jobs[i].name, name) != 0)
-            continue;
-        weft_config_view *self = weft__zalloc(NULL, sizeof *self);
-        if (!self)
-            return weft__fail(app, WEFT_FAILED, NULL, "out of memory");
-        self->app = app;
-        weft_exit status = jobs[i].run(self, app->args + named);
-        weft__config_done(&self->config);
-        weft_doc_free(self->agents);
-        weft_doc_free(self->servers);
-        weft_doc_free(self->rules);
-        weft__free(NULL, self);
-        return status;
-    }
-    return unknown_job(app, name);
+    if (!app->arg_count || app->args[0][0] != '-')
+        return weft__subcommand_run(app);
+    app->subcommand = subcommands;
+    return run_job(app);
 }
 
 static const weft_option options[] = {
-    WEFT_OPTION(weft_config_settings, origin, flag, "origin", 0, NULL, "show: also where each value came from"),
+    WEFT_OPTION(weft_config_settings, origin, flag, "origin", 0, NULL, "also where each value came from"),
     WEFT_OPTION(weft_config_settings, user, flag, "user", 0, NULL,
-                "set, unset, edit, init: your own file, for all projects"),
+                "in your own file, for all projects, not in this project's"),
     {0},
 };
 
@@ -360,10 +371,18 @@ static const char *const examples[] = {
     "the same in your own file, for all projects",
     "weft config get default_agent",
     "its value here",
+    "weft config unset tasks.max_running",
+    "remove it from the file, so that the next place or the default counts",
+    "weft config init",
+    "make this project's file, with comments that explain it",
+    "weft config path",
+    "where this project's file and your own are",
     "weft config edit",
     "open this project's file in $EDITOR, and check it afterwards",
     "weft config show --origin -- --rate 100",
     "what \"weft serve --rate 100\" would use",
+    "weft config schema >config.schema.json",
+    "for editors that complete and check JSON",
     "weft config keys",
     "everything that can be set",
     NULL,
@@ -372,9 +391,8 @@ static const char *const examples[] = {
 const weft_verb weft__config_verb = {
     .name = "config",
     .help = "show, change and check the configuration",
-    .usage = "[show [-- OPTION...] | get KEY | set KEY VALUE... | unset KEY | edit | init | "
-             "path [project|user] | check [FILE] | schema | keys]",
-    .words = "show get set unset edit init path check schema keys",
+    .subcommands = subcommands,
+    .usual = "show",
     .examples = examples,
     .about =
         "An option counts more than an environment variable, that more than the project's .weft/config.json, that more\n"

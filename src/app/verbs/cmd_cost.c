@@ -70,7 +70,7 @@ static void put_notes(const weft_app *app, const weft_json *result, const weft_j
     put_limit(app, &limits, "taskTokens", "a task may use (cost.task_tokens)");
     put_limit(app, &limits, "dayTokens", "a day may use (cost.day_tokens)");
     if (is_incomplete(spent))
-        fputs("  unknown, +: some agents do not say what their turns cost. It is not nothing.\n", app->err.file);
+        weft__say(app, "  \"unknown\", or a + behind a sum: the agent did not report all of it. The true sum is higher.");
 }
 
 static int add_days(weft_table *table, const weft_json *result) {

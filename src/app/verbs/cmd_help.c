@@ -3,19 +3,43 @@
 
 #include "app.h"
 #include "failure.h"
+#include "subcommand.h"
 #include "text_output.h"
 
-static void put_verbs_json(const weft_app *app) {
-    weft_val items[64];
-    weft_member rows[64][3];
+#define MAX_VERBS 64
+#define MAX_SUBCOMMANDS 24
+
+static weft_val subcommand_names(const weft_verb *verb, weft_val names[MAX_SUBCOMMANDS]) {
     size_t count = 0;
-    for (const weft_verb *const *verb = weft__verbs; *verb && count < 64; verb++, count++) {
+    for (const weft_subcommand *each = verb->subcommands; each && each->name && count < MAX_SUBCOMMANDS; each++)
+        names[count++] = weft_str(each->name);
+    return weft_arr(names, count);
+}
+
+static void put_verbs_json(const weft_app *app) {
+    weft_val items[MAX_VERBS], names[MAX_VERBS][MAX_SUBCOMMANDS];
+    weft_member rows[MAX_VERBS][4];
+    char usages[MAX_VERBS][WEFT_USAGE_TEXT];
+    size_t count = 0;
+    for (const weft_verb *const *verb = weft__verbs; *verb && count < MAX_VERBS; verb++, count++) {
         rows[count][0] = (weft_member){"name", weft_str((*verb)->name)};
         rows[count][1] = (weft_member){"help", weft_str((*verb)->help)};
-        rows[count][2] = (weft_member){"usage", weft_str((*verb)->usage)};
-        items[count] = weft_obj(rows[count], 3);
+        weft__usage_text(*verb, NULL, usages[count]);
+        rows[count][2] = (weft_member){"usage", weft_str(usages[count])};
+        rows[count][3] = (weft_member){"subcommands", subcommand_names(*verb, names[count])};
+        items[count] = weft_obj(rows[count], 4);
     }
     weft__put_line(&app->out, WEFT_OBJ({"verbs", weft_arr(items, count)}));
+}
+
+static weft_exit print_subcommand(const weft_app *app, const weft_verb *verb) {
+    const weft_subcommand *subcommand = weft__subcommand_find(verb, app->args[1]);
+    if (!subcommand)
+        return weft__subcommand_unknown(app, verb, app->args[1]);
+    if (app->arg_count > 2)
+        return weft__misused(app, "unexpected argument \"%s\"", app->args[2]);
+    weft__help_subcommand(app->out.file, verb, subcommand);
+    return WEFT_DONE;
 }
 
 static weft_exit print_help(weft_app *app) {
@@ -25,6 +49,8 @@ static weft_exit print_help(weft_app *app) {
         weft__help_connection(app->out.file);
         return WEFT_DONE;
     }
+    if (verb && app->arg_count > 1)
+        return print_subcommand(app, verb);
     if (verb)
         weft__help_verb(app->out.file, verb);
     else if (!app->arg_count && app->common.json)
@@ -52,6 +78,8 @@ static const char *const examples[] = {"weft help",
                                        "all verbs",
                                        "weft help call",
                                        "one of them",
+                                       "weft help task submit",
+                                       "one of the things that it does",
                                        "weft help connection",
                                        "the options of all verbs that connect",
                                        NULL};
@@ -59,7 +87,7 @@ static const char *const examples[] = {"weft help",
 const weft_verb weft__help_verb_row = {
     .name = "help",
     .help = "explain the program, or one verb",
-    .usage = "[VERB | connection]",
+    .usage = "[VERB [SUBCOMMAND] | connection]",
     .examples = examples,
     .run = run_help,
 };

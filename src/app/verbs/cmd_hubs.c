@@ -208,16 +208,16 @@ static weft_exit show_inbox(weft_app *app) {
 
 /* ---- the verb ---- */
 
-static const weft_subcommand words[] = {
-    {"list", NULL, NULL, 0, 0, list_hubs},
-    {"inbox", NULL, NULL, 0, 0, show_inbox},
-    {"add", NULL, "a name and a URL", 2, 2, add_hub},
-    {"remove", NULL, "a name", 1, 1, remove_hub},
+static const weft_subcommand subcommands[] = {
+    {"list", NULL, NULL, 0, 0, list_hubs, .help = "the hubs that have a name here, and how they are"},
+    {"inbox", NULL, NULL, 0, 0, show_inbox, .help = "what waits for an answer, at every hub"},
+    {"add", NULL, "a name and a URL", 2, 2, add_hub, .usage = "NAME URL", .help = "give a hub a name"},
+    {"remove", NULL, "a name", 1, 1, remove_hub, .usage = "NAME", .help = "forget a name"},
     {0},
 };
 
 static weft_exit run_hubs(weft_app *app) {
-    return weft__subcommand_run(app, words, "list");
+    return weft__subcommand_run(app);
 }
 
 static const char *const examples[] = {
@@ -225,6 +225,8 @@ static const char *const examples[] = {
     "know a hub by a name; its token stays in that file",
     "weft hubs",
     "what runs and waits in each",
+    "weft hubs remove work",
+    "forget the name; the token file stays",
     "weft hubs inbox",
     "the questions of all of them in one list",
     "weft answer --url work question-0007 allow",
@@ -235,8 +237,8 @@ static const char *const examples[] = {
 const weft_verb weft__hubs_verb = {
     .name = "hubs",
     .help = "work with several hubs: know them by name, see what waits in all",
-    .usage = "[list | inbox | add NAME URL | remove NAME]",
-    .words = "list inbox add remove",
+    .subcommands = subcommands,
+    .usual = "list",
     .examples = examples,
     .about = "The names are kept below $XDG_STATE_HOME/weft (~/.local/state/weft).\n",
     .settings_size = 1,

@@ -258,24 +258,28 @@ static weft_exit get_mcp_prompt(weft_app *app) {
 
 #define ANY 64
 
-static const weft_subcommand words[] = {
-    {"list", " url log ", NULL, 0, 1, list_mcp_servers},
-    {"tools", " url ", NULL, 0, 1, list_mcp_tools},
-    {"call", " url ", "which server and which tool?", 2, ANY, call_mcp_tool},
-    {"resources", " url ", NULL, 0, 1, list_mcp_resources},
-    {"read", " url ", "which server and which resource?", 2, 2, read_mcp_resource},
-    {"prompts", " url ", NULL, 0, 1, list_mcp_prompts},
-    {"prompt", " url ", "which server and which prompt?", 2, ANY, get_mcp_prompt},
+static const weft_subcommand subcommands[] = {
+    {"list", " url log ", NULL, 0, 1, list_mcp_servers, .usage = "[SERVER]", .help = "the servers, and how they are"},
+    {"tools", " url ", NULL, 0, 1, list_mcp_tools, .usage = "[SERVER]", .help = "the tools of all servers, or of one"},
+    {"call", " url ", "which server and which tool?", 2, ANY, call_mcp_tool, .usage = "SERVER TOOL [ARGUMENTS]",
+     .help = "call a tool, and print what it answers"},
+    {"resources", " url ", NULL, 0, 1, list_mcp_resources, .usage = "[SERVER]",
+     .help = "the resources of all servers, or of one"},
+    {"read", " url ", "which server and which resource?", 2, 2, read_mcp_resource, .usage = "SERVER URI",
+     .help = "print a resource"},
+    {"prompts", " url ", NULL, 0, 1, list_mcp_prompts, .usage = "[SERVER]", .help = "the prompts of all servers, or of one"},
+    {"prompt", " url ", "which server and which prompt?", 2, ANY, get_mcp_prompt, .usage = "SERVER PROMPT [ARGUMENTS]",
+     .help = "print a prompt with these arguments"},
     {0},
 };
 
 static weft_exit run_mcp(weft_app *app) {
-    return weft__subcommand_run(app, words, "list");
+    return weft__subcommand_run(app);
 }
 
 static const weft_option options[] = {
     WEFT_URL_OPTION(settings),
-    WEFT_OPTION(settings, log, flag, "log", 'l', NULL, "list: also the last lines of each server's log"),
+    WEFT_OPTION(settings, log, flag, "log", 'l', NULL, "also the last lines of each server's log"),
     {0},
 };
 
@@ -286,17 +290,22 @@ static const char *const examples[] = {
     "the tools of one of them",
     "weft mcp call files read_file path=README.md",
     "call a tool; its arguments are name=value pairs or one JSON object",
+    "weft mcp resources",
+    "what can be read",
     "weft mcp read files file:///srv/notes.txt",
     "read a resource",
+    "weft mcp prompts",
+    "the prompts that servers offer",
+    "weft mcp prompt files summary path=README.md",
+    "one of them, filled in",
     NULL,
 };
 
 const weft_verb weft__mcp_verb = {
     .name = "mcp",
     .help = "MCP servers: their tools, resources and prompts",
-    .usage = "[list [SERVER] | tools [SERVER] | call SERVER TOOL [ARGUMENTS] | resources [SERVER] | read SERVER URI | "
-             "prompts [SERVER] | prompt SERVER PROMPT [ARGUMENTS]]",
-    .words = "list tools call resources read prompts prompt",
+    .subcommands = subcommands,
+    .usual = "list",
     .examples = examples,
     .about = "Servers are in the configuration, under mcp.servers. One is started when it is needed.\n",
     .options = options,

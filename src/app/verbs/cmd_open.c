@@ -120,8 +120,8 @@ static weft_exit run_open(weft_app *app) {
     if (r >= 0)
         fprintf(app->err.file, "opened in your browser, by %s\n", opener->program);
     else if (!how->print)
-        fprintf(app->err.file, "No browser could be started from here. Open the link above%s.\n",
-                once ? "; it logs one browser in, once" : "");
+        weft__say(app, "No browser could be started from here. Open the link above%s.",
+                  once ? "; it logs one browser in, once" : "");
     return WEFT_DONE;
 }
 

@@ -82,16 +82,15 @@ static weft_exit withdraw(weft_connection *connection, const weft_app *app) {
     WEFT_ANSWER answer = {0};
     weft_exit status = weft__hub_call(connection, "pair.stop", WEFT_OBJ({"code", weft_bool(true)}), &answer);
     if (status == WEFT_DONE)
-        fputs("\nThe code counts no more.\n", app->err.file);
+        fputs("\nThe code is no longer valid.\n", app->err.file);
     return status ? status : WEFT_INTERRUPTED;
 }
 
 static weft_exit tell_paired(const weft_app *app, const weft_json *paired) {
     const char *name = weft_get_str(paired, "name", "");
-    fprintf(app->err.file,
-            "Paired: %s, at %s. \"%s token revoke %s\" takes it back; \"%s pair --off\" closes the door for all paired "
-            "devices.\n",
-            name, weft_get_str(paired, "address", ""), program_invocation_name, name, program_invocation_name);
+    weft__say(app, "Paired: %s, at %s.", name, weft_get_str(paired, "address", ""));
+    weft__say(app, "  Take that back: %s token revoke %s", program_invocation_name, name);
+    weft__say(app, "  No access for any paired device: %s pair --off", program_invocation_name);
     return WEFT_DONE;
 }
 

@@ -90,11 +90,14 @@ static weft_exit cancel_plan(weft_app *app) {
 
 /* ---- the verb ---- */
 
-static const weft_subcommand words[] = {
-    {"list", " limit timeout url ", NULL, 0, 0, list_plans},
-    {"show", " timeout url ", "which plan?", 1, 1, show_plan},
-    {"run", " run time-limit timeout url ", "which plan?", 1, 1, weft__plan_run_word},
-    {"cancel", " timeout url ", "which plan?", 1, 1, cancel_plan},
+static const weft_subcommand subcommands[] = {
+    {"list", " limit timeout url ", NULL, 0, 0, list_plans, .help = "plans, and how far they are"},
+    {"show", " timeout url ", "which plan?", 1, 1, show_plan, .usage = "ID",
+     .help = "one plan, with what became of its tasks"},
+    {"run", " run time-limit timeout url ", "which plan?", 1, 1, weft__plan_run_word, .usage = "ID",
+     .help = "run a plan that was made before"},
+    {"cancel", " timeout url ", "which plan?", 1, 1, cancel_plan, .usage = "ID",
+     .help = "end it: running tasks are cancelled, the others are skipped"},
     {0},
 };
 
@@ -104,7 +107,7 @@ static bool is_plan_id(const char *text) {
 
 /* "run plan_00000001" is a word and an id; "run the tests" is a request. A lone word that looks mistyped is one. */
 static bool names_word(const weft_app *app) {
-    for (const weft_subcommand *word = words; word->name; word++)
+    for (const weft_subcommand *word = subcommands; word->name; word++)
         if (strcmp(word->name, app->args[0]) == 0)
             return app->arg_count == 1 || is_plan_id(app->args[1]);
     return false;
@@ -114,7 +117,7 @@ static const char *mistyped_word(const weft_app *app) {
     weft_suggestion suggestion = {.typed = app->args[0]};
     if (app->arg_count > 2 || (app->arg_count == 2 && !is_plan_id(app->args[1])) || strchr(app->args[0], ' '))
         return NULL;
-    for (const weft_subcommand *word = words; word->name; word++)
+    for (const weft_subcommand *word = subcommands; word->name; word++)
         weft__suggest(&suggestion, word->name);
     return suggestion.best;
 }
@@ -122,7 +125,7 @@ static const char *mistyped_word(const weft_app *app) {
 static weft_exit run_verb(weft_app *app) {
     const weft_plan_settings *how = app->settings;
     if (!app->arg_count || names_word(app))
-        return weft__subcommand_run(app, words, "list");
+        return weft__subcommand_run(app);
     const char *meant = mistyped_word(app);
     if (meant)
         return weft__misused(app, "unknown subcommand \"%s\"; did you mean \"%s\"?", app->args[0], meant);
@@ -131,11 +134,12 @@ static weft_exit run_verb(weft_app *app) {
 
 static const weft_option options[] = {
     WEFT_OPTION(weft_plan_settings, run, flag, "run", 'r', NULL, "run the plan at once, without asking"),
-    WEFT_OPTION(weft_plan_settings, max_tasks, number, "max-tasks", 'm', "N", "a plan of at most so many tasks (100)"),
+    WEFT_OPTION(weft_plan_settings, max_tasks, number, "max-tasks", 'm', "N",
+                "how many tasks the plan may have (default 100)"),
     WEFT_OPTION(weft_plan_settings, time_limit_ms, time, "time-limit", 'l', "TIME",
                 "how long the plan may run: 90s, 10m, 2h; a bare number is seconds"),
-    WEFT_OPTION(weft_plan_settings, limit, number, "limit", 'n', "N", "list: at most so many, newest first (50)"),
-    WEFT_OPTION(weft_plan_settings, timeout_ms, time, "timeout", 't', "TIME", "how long to wait here; the plan goes on"),
+    WEFT_OPTION(weft_plan_settings, limit, number, "limit", 'n', "N", "how many plans to list, newest first (default 50)"),
+    WEFT_OPTION(weft_plan_settings, timeout_ms, time, "timeout", 't', "TIME", "how long to wait here; the plan runs on"),
     WEFT_URL_OPTION(weft_plan_settings),
     {0},
 };
@@ -161,8 +165,9 @@ static const char *const examples[] = {
 const weft_verb weft__plan_verb = {
     .name = "plan",
     .help = "plan a request as tasks, and run them",
-    .usage = "REQUEST... | list | show ID | run ID | cancel ID",
-    .words = "list show run cancel",
+    .usage = "REQUEST...",
+    .subcommands = subcommands,
+    .usual = "list",
     .examples = examples,
     .about =
         "The planner (an agent, unless the configuration names another) makes the plan; the executors do its tasks, in\n"

@@ -208,31 +208,38 @@ static weft_exit delete_session(weft_app *app) {
 
 /* ---- the verb ---- */
 
-static const weft_subcommand words[] = {
-    {"list", " limit url ", NULL, 0, 0, list_sessions},
-    {"show", " url ", "which session?", 1, 1, show_session},
-    {"new", " agent folder title mode model resume url ", NULL, 0, 0, new_session},
-    {"prompt", " url ", "which session, and what should the agent do?", 2, SIZE_MAX, prompt_session},
-    {"open", " url ", "which session?", 1, 1, open_session},
-    {"set", " url ", "which session, what, and to what? For example: set session-0001 mode plan", 3, 3, set_session},
-    {"close", " url ", "which session?", 1, 1, close_session},
-    {"resume", " url ", "which session?", 1, 1, resume_session},
-    {"delete", " url ", "which session?", 1, 1, delete_session},
+static const weft_subcommand subcommands[] = {
+    {"list", " limit url ", NULL, 0, 0, list_sessions, .help = "the newest sessions"},
+    {"show", " url ", "which session?", 1, 1, show_session, .usage = "ID",
+     .help = "one session: its settings, tasks and commands"},
+    {"new", " agent folder title mode model resume url ", NULL, 0, 0, new_session, .help = "begin a session without a task"},
+    {"prompt", " url ", "which session, and what should the agent do?", 2, SIZE_MAX, prompt_session, .usage = "ID WORDS...",
+     .help = "give it its next task"},
+    {"open", " url ", "which session?", 1, 1, open_session, .usage = "ID",
+     .help = "start its agent, so that \"show\" lists what can be set"},
+    {"set", " url ", "which session, what, and to what? For example: set session-0001 mode plan", 3, 3, set_session,
+     .usage = "ID NAME VALUE", .help = "set its mode, model, title, or an option of its agent"},
+    {"close", " url ", "which session?", 1, 1, close_session, .usage = "ID",
+     .help = "stop its agent; the session can go on later"},
+    {"resume", " url ", "which session?", 1, 1, resume_session, .usage = "ID",
+     .help = "open a closed session again, where it was"},
+    {"delete", " url ", "which session?", 1, 1, delete_session, .usage = "ID",
+     .help = "remove it, with its tasks and what was said in it"},
     {0},
 };
 
 static weft_exit run_session(weft_app *app) {
-    return weft__subcommand_run(app, words, "list");
+    return weft__subcommand_run(app);
 }
 
 static const weft_option options[] = {
-    WEFT_OPTION(settings, agent, text, "agent", 'a', "NAME", "new: who; the default agent without it"),
-    WEFT_OPTION(settings, folder, text, "folder", 0, "PATH", "new: where it works, in the project's folder"),
-    WEFT_OPTION(settings, title, text, "title", 0, "TEXT", "new: for people"),
-    WEFT_OPTION(settings, mode, text, "mode", 0, "ID", "new: the agent's mode"),
-    WEFT_OPTION(settings, model, text, "model", 0, "ID", "new: the agent's model"),
-    WEFT_OPTION(settings, resume, text, "resume", 0, "ID", "new: go on with a session that the agent knows of"),
-    WEFT_OPTION(settings, limit, number, "limit", 'n', "N", "list: at most so many; 20 without it"),
+    WEFT_OPTION(settings, agent, text, "agent", 'a', "NAME", "the agent (default: the default agent)"),
+    WEFT_OPTION(settings, folder, text, "folder", 0, "PATH", "where the agent works, below the project's folder"),
+    WEFT_OPTION(settings, title, text, "title", 0, "TEXT", "a title for people"),
+    WEFT_OPTION(settings, mode, text, "mode", 0, "ID", "the agent's mode"),
+    WEFT_OPTION(settings, model, text, "model", 0, "ID", "the agent's model"),
+    WEFT_OPTION(settings, resume, text, "resume", 0, "ID", "continue a session that the agent kept, by the agent's own id"),
+    WEFT_OPTION(settings, limit, number, "limit", 'n', "N", "how many to show (default 20)"),
     WEFT_URL_OPTION(settings),
     {0},
 };
@@ -246,6 +253,14 @@ static const char *const examples[] = {
     "prints the task's id; it waits behind the others of its session",
     "weft session set session-0001 mode allow",
     "from now on, also while a task runs in it",
+    "weft session show session-0001",
+    "its settings, what can be set, and its tasks",
+    "weft session open session-0001",
+    "start its agent, for \"set\"",
+    "weft session close session-0001",
+    "stop its agent; nothing of the session is lost",
+    "weft session resume session-0001",
+    "open it again",
     "weft session delete session-0001",
     "its tasks are cancelled, and the agent deletes its own copy if it can",
     NULL,
@@ -254,8 +269,8 @@ static const char *const examples[] = {
 const weft_verb weft__session_verb = {
     .name = "session",
     .help = "conversations with agents: show, begin, set, close, delete",
-    .usage = "[list | show ID | new | prompt ID WORDS... | open ID | set ID NAME VALUE | close ID | resume ID | delete ID]",
-    .words = "list show new prompt open set close resume delete",
+    .subcommands = subcommands,
+    .usual = "list",
     .examples = examples,
     .about = "A session is a conversation with one agent. Each task without one begins a new one. NAME of \"set\" is mode, "
              "model,\n"

@@ -41,13 +41,14 @@ static weft_exit copy_journal(weft_app *app) {
     return WEFT_DONE;
 }
 
-static const weft_subcommand words[] = {
-    {"copy", NULL, "from where, and to where?", 2, 2, copy_journal},
+static const weft_subcommand subcommands[] = {
+    {"copy", NULL, "from where, and to where?", 2, 2, copy_journal, .usage = "sqlite:PATH postgresql://USER@HOST/NAME",
+     .help = "copy a journal from a file into a database"},
     {0},
 };
 
 static weft_exit run_store(weft_app *app) {
-    return weft__subcommand_run(app, words, NULL);
+    return weft__subcommand_run(app);
 }
 
 static const char *const examples[] = {
@@ -59,7 +60,7 @@ static const char *const examples[] = {
 const weft_verb weft__store_verb = {
     .name = "store",
     .help = "move a journal from a file to PostgreSQL",
-    .usage = "copy sqlite:PATH postgresql://USER@HOST/NAME",
+    .subcommands = subcommands,
     .examples = examples,
     .about =
         "Stop the daemon first (\"weft stop\"). The database must have no events yet. Epoch, positions, keys and documents\n"

@@ -332,86 +332,112 @@ static weft_exit show_stats(weft_app *app) {
 
 /* ---- the verb ---- */
 
-static const weft_subcommand words[] = {
+#define WAITING                                                                                                             \
+    "With --wait, a question of the agent is put to you if this is a terminal. Otherwise it is shown with how to answer "   \
+    "it,\n"                                                                                                                 \
+    "and the task waits. --on-question deny and allow answer it at once; fail cancels the task. Both decline a form. The\n" \
+    "first Ctrl-C cancels the task and waits for its end; the second does not wait any longer. Ctrl-C in \"watch\" "        \
+    "leaves\n"                                                                                                              \
+    "the task alone. When the daemon is restarted meanwhile, the connection is made again. With --json the task is "        \
+    "printed\n"                                                                                                             \
+    "when it has ended.\n\n"                                                                                                \
+    "exit status with --wait, and of watch ID: 0 completed, 1 failed, or cancelled by somebody, 5 no such task, 6 the\n"    \
+    "queue is full or the session is busy, 7 it reached its --timeout, 8 another refusal, 130 Ctrl-C. \"watch "             \
+    "--timeout\"\n"                                                                                                         \
+    "without an id ends with 0.\n"
+
+static const weft_subcommand subcommands[] = {
     {"submit",
      " agent priority timeout retries session permission worktree with-changes wait on-question once gate max-iterations "
-     "url ",
-     "what is to be done?", 1, SIZE_MAX, weft__task_submit_word},
-    {"retry", " wait on-question url ", "which task?", 1, 1, weft__task_retry_word},
-    {"list", " state limit timeout url ", NULL, 0, 0, list_tasks},
-    {"get", " output timeout url ", "which task?", 1, 1, get_task},
-    {"cancel", " timeout url ", "which task?", 1, 1, cancel_task},
-    {"stats", " timeout url ", NULL, 0, 0, show_stats},
-    {"diff", " stat context timeout url ", NULL, 0, 2, weft__task_diff_word},
-    {"undo", " redo shared timeout url ", NULL, 0, 1, weft__task_undo_word},
-    {"merge", " strategy message timeout url ", NULL, 0, 1, weft__task_merge_word},
-    {"discard", " force timeout url ", "which task?", 1, 1, weft__task_discard_word},
-    {"open", " editor timeout url ", NULL, 0, 1, weft__task_open_word},
-    {"review", " file context wait permission timeout url ", NULL, 0, 2, weft__task_review_word},
-    {"watch", " timeout url ", NULL, 0, 1, weft__task_watch_word},
+     "runner label url ",
+     "what is to be done?", 1, SIZE_MAX, weft__task_submit_word, .usage = "PROMPT...",
+     .help = "have an agent do something; prints the id of the task", .about = WAITING},
+    {"retry", " wait on-question url ", "which task?", 1, 1, weft__task_retry_word, .usage = "ID",
+     .help = "submit the prompt of an ended task again", .about = WAITING},
+    {"list", " state limit timeout url ", NULL, 0, 0, list_tasks, .help = "the newest tasks, and how they are"},
+    {"get", " output timeout url ", "which task?", 1, 1, get_task, .usage = "ID",
+     .help = "one task in full, with what its agent said"},
+    {"cancel", " timeout url ", "which task?", 1, 1, cancel_task, .usage = "ID",
+     .help = "end it, with everything it started"},
+    {"stats", " timeout url ", NULL, 0, 0, show_stats, .help = "how many tasks there are in each state"},
+    {"diff", " stat context timeout url ", NULL, 0, 2, weft__task_diff_word, .usage = "[ID [PATH]]",
+     .help = "what it changed; without an id, the newest task"},
+    {"undo", " redo shared timeout url ", NULL, 0, 1, weft__task_undo_word, .usage = "[ID]",
+     .help = "put back what it changed"},
+    {"merge", " strategy message timeout url ", NULL, 0, 1, weft__task_merge_word, .usage = "[ID]",
+     .help = "bring what it did in its worktree into your branch"},
+    {"discard", " force timeout url ", "which task?", 1, 1, weft__task_discard_word, .usage = "ID",
+     .help = "remove its worktree and its branch"},
+    {"open", " editor timeout url ", NULL, 0, 1, weft__task_open_word, .usage = "[ID]",
+     .help = "print the folder of its worktree"},
+    {"review", " file context wait permission timeout url ", NULL, 0, 2, weft__task_review_word, .usage = "[ID [PATH]]",
+     .help = "write comments into its diff; they become its next prompt", .about = WAITING},
+    {"watch", " timeout url ", NULL, 0, 1, weft__task_watch_word, .usage = "[ID]",
+     .help = "follow all tasks as they run, or one from its beginning", .about = WAITING},
     {0},
 };
 
 static weft_exit run_task(weft_app *app) {
-    return weft__subcommand_run(app, words, "list");
+    return weft__subcommand_run(app);
 }
 
 static const weft_option options[] = {
-    WEFT_OPTION(weft_task_settings, wait, flag, "wait", 'w', NULL,
-                "submit, review, retry: stay until it has ended, show what it says"),
+    WEFT_OPTION(weft_task_settings, wait, flag, "wait", 'w', NULL, "wait until it has ended, and show what the agent says"),
     {.name = "on-question",
      .kind = WEFT_OPTION_text,
      .value = "HOW",
      .offset = offsetof(weft_task_settings, on_question),
-     .help = "with --wait: ask you (default), or deny, allow or fail without asking",
+     .help = "with --wait, when the agent asks: ask you (default), or deny, allow or fail",
      .choices = "ask deny allow fail"},
-    WEFT_OPTION(weft_task_settings, agent, text, "agent", 'a', "NAME", "submit: by this agent (see \"weft agents\")"),
-    WEFT_OPTION(weft_task_settings, priority, text, "priority", 'p', "N", "submit: higher runs first (default 0)"),
+    WEFT_OPTION(weft_task_settings, agent, text, "agent", 'a', "NAME", "the agent to use (\"weft agents\" lists them)"),
+    WEFT_OPTION(weft_task_settings, priority, text, "priority", 'p', "N", "higher runs first (default 0)"),
     WEFT_OPTION(weft_task_settings, timeout_ms, time, "timeout", 't', "TIME",
-                "submit: how long it may run: 90s, 10m, 2h; else: how long to wait"),
-    WEFT_OPTION(weft_task_settings, retries, number, "retries", 'r', "N", "submit: try again so often when it fails"),
-    WEFT_OPTION(weft_task_settings, session, text, "session", 's', "ID", "submit: go on with this conversation"),
+                "how long to wait: 90s, 10m, 2h; for submit: how long the task may run"),
+    WEFT_OPTION(weft_task_settings, retries, number, "retries", 'r', "N",
+                "how often to try again when it fails (default 0)"),
+    WEFT_OPTION(weft_task_settings, session, text, "session", 's', "ID",
+                "continue this session instead of beginning a new one"),
     WEFT_OPTION(weft_task_settings, gates, list, "gate", 'g', "NAME",
-                "submit: go on until this gate of tasks.gates passes; several times for several"),
+                "repeat the task until this gate of the configuration (tasks.gates) passes"),
     WEFT_OPTION(weft_task_settings, max_iterations, number, "max-iterations", 0, "N",
-                "submit: with --gate, how often the agent may try (default 10)"),
-    WEFT_OPTION(weft_task_settings, once, text, "once", 0, "KEY", "submit: the same key again is the same task"),
+                "with --gate, how often the agent may try (default 10)"),
+    WEFT_OPTION(weft_task_settings, once, text, "once", 0, "KEY",
+                "only if no task with this key exists; otherwise print that one's id"),
     {.name = "permission",
      .kind = WEFT_OPTION_text,
      .value = "WHAT",
      .offset = offsetof(weft_task_settings, permission),
-     .help = "submit, review: what its agent may do without asking, instead of what is configured",
+     .help = "what the agent may do without asking (default: as configured)",
      .choices = "ask read edit all"},
-    WEFT_OPTION(weft_task_settings, worktree, flag, "worktree", 0, NULL,
-                "submit: in a git worktree of its own, on a branch of its own"),
-    WEFT_OPTION(weft_task_settings, runner, text, "runner", 0, "NAME", "submit: on this machine; weft runner list"),
-    WEFT_OPTION(weft_task_settings, label, text, "label", 0, "LABEL", "submit: on any machine that has this label"),
+    WEFT_OPTION(weft_task_settings, worktree, flag, "worktree", 0, NULL, "in a git worktree and on a branch of its own"),
+    WEFT_OPTION(weft_task_settings, runner, text, "runner", 0, "NAME", "run it on this machine (\"weft runner list\")"),
+    WEFT_OPTION(weft_task_settings, label, text, "label", 0, "LABEL", "run it on any machine with this label"),
     WEFT_OPTION(weft_task_settings, with_changes, flag, "with-changes", 0, NULL,
-                "submit: the same, with your changes that are not committed"),
+                "like --worktree, starting with your uncommitted changes"),
     {.name = "state",
      .kind = WEFT_OPTION_text,
      .value = "STATE",
      .offset = offsetof(weft_task_settings, state),
-     .help = "list: only these",
+     .help = "only tasks in this state",
      .choices = "queued running completed failed cancelled"},
-    WEFT_OPTION(weft_task_settings, limit, number, "limit", 'n', "N", "list: at most so many, newest first (default 20)"),
-    WEFT_OPTION(weft_task_settings, output, flag, "output", 'o', NULL, "get: only what it said"),
-    WEFT_OPTION(weft_task_settings, stat, flag, "stat", 0, NULL, "diff: only which files, and how much of them"),
-    WEFT_OPTION(weft_task_settings, context, number, "context", 'U', "N",
-                "diff, review: lines around each change (default 3)"),
-    WEFT_OPTION(weft_task_settings, file, text, "file", 0, "PATH", "review: send what was written there; no editor"),
-    WEFT_OPTION(weft_task_settings, redo, flag, "redo", 0, NULL, "undo: put there again what was undone"),
-    WEFT_OPTION(weft_task_settings, shared, flag, "shared", 0, NULL, "undo: also files that others may have changed"),
+    WEFT_OPTION(weft_task_settings, limit, number, "limit", 'n', "N", "how many to show, newest first (default 20)"),
+    WEFT_OPTION(weft_task_settings, output, flag, "output", 'o', NULL, "only what the agent said"),
+    WEFT_OPTION(weft_task_settings, stat, flag, "stat", 0, NULL, "only the names of files and the number of changed lines"),
+    WEFT_OPTION(weft_task_settings, context, number, "context", 'U', "N", "lines around each change (default 3)"),
+    WEFT_OPTION(weft_task_settings, file, text, "file", 0, "PATH", "take the comments from this file; open no editor"),
+    WEFT_OPTION(weft_task_settings, redo, flag, "redo", 0, NULL, "bring back what was undone"),
+    WEFT_OPTION(weft_task_settings, shared, flag, "shared", 0, NULL, "also files that others may have changed meanwhile"),
     {.name = "strategy",
      .kind = WEFT_OPTION_text,
      .value = "HOW",
      .offset = offsetof(weft_task_settings, strategy),
-     .help = "merge: as git does it, as one commit, or commit by commit (default merge)",
+     .help = "a merge commit, one new commit, or each commit on top of yours (default merge)",
      .choices = "merge squash rebase"},
     WEFT_OPTION(weft_task_settings, message, text, "message", 'm', "TEXT",
-                "merge: of commits that are made (default: the prompt's first line)"),
-    WEFT_OPTION(weft_task_settings, force, flag, "force", 0, NULL, "discard: also what cannot be committed first"),
-    WEFT_OPTION(weft_task_settings, editor, flag, "editor", 'e', NULL, "open: in $EDITOR, instead of printing where it is"),
+                "the message of new commits (default: the prompt's first line)"),
+    WEFT_OPTION(weft_task_settings, force, flag, "force", 0, NULL,
+                "even when its uncommitted files cannot be kept in a commit"),
+    WEFT_OPTION(weft_task_settings, editor, flag, "editor", 'e', NULL, "open it in $EDITOR instead of printing its path"),
     WEFT_URL_OPTION(weft_task_settings),
     {0},
 };
@@ -449,6 +475,8 @@ static const char *const examples[] = {
     "go to its worktree",
     "weft task watch",
     "all tasks, live; with an id only that one, from its beginning",
+    "weft task stats",
+    "how many are queued, running, completed, failed and cancelled",
     NULL,
 };
 
@@ -456,19 +484,10 @@ const weft_verb weft__task_verb = {
     .name = "task",
     .help = "submit, list, watch, cancel, show, undo and merge tasks",
     .begins = "work",
-    .usage = "submit PROMPT... | retry ID | list | get ID | cancel ID | stats | diff [ID [PATH]] | undo [ID] | "
-             "review [ID [PATH]] | merge [ID] | discard ID | open [ID] | watch [ID]",
-    .words = "submit retry list get cancel stats diff undo review merge discard open watch",
+    .subcommands = subcommands,
+    .usual = "list",
     .examples = examples,
-    .about =
-        "With --wait a question of the agent is put to you if this is a terminal, otherwise it says how to answer it and\n"
-        "waits. --on-question deny and allow answer it at once; fail cancels the task. A form is declined by both.\n"
-        "The first Ctrl-C cancels the task and waits for its end. The second does not wait any longer; the task is\n"
-        "cancelled all the same. Ctrl-C in \"watch\" leaves the task alone. A daemon that is restarted meanwhile is\n"
-        "connected to again. With --json the task is printed when it has ended. \"watch ID --timeout TIME\" ends with\n"
-        "status 7 when the task has not ended by then; \"watch --timeout TIME\" with 0.\n\n"
-        "exit status of submit --wait and watch ID: 0 completed, 1 failed or cancelled by somebody, 5 no such task,\n"
-        "6 the queue is full or the session is busy, 7 it ran into its --timeout, 8 refused otherwise, 130 Ctrl-C\n",
+    .about = WAITING,
     .options = options,
     .settings_size = sizeof(weft_task_settings),
     .reaches = true,

@@ -69,7 +69,7 @@ static void put_added(const weft_app *app, const char *name, const char *scopes,
                                 {"expiresAt", expires ? weft_str(expires) : weft_none()}, {"token", weft_str(secret)}));
         return;
     }
-    fprintf(app->err.file, "token %s: %s; expires %s. " SHOWN_ONCE "\n", name, scopes, expires ? expires : "never");
+    weft__say(app, "token %s: %s; expires %s. " SHOWN_ONCE, name, scopes, expires ? expires : "never");
     fflush(app->err.file);
     fprintf(app->out.file, "%s\n", secret);
 }
@@ -220,22 +220,24 @@ static weft_exit revoke_one(weft_app *app) {
 
 /* ---- the verb ---- */
 
-static const weft_subcommand words[] = {
-    {"add", " url scope expires ", "which name should the token have?", 1, 1, give_token},
-    {"list", " url ", NULL, 0, 0, show_tokens},
-    {"revoke", " url ", "which token? Give its name", 1, 1, revoke_one},
+static const weft_subcommand subcommands[] = {
+    {"add", " url scope expires ", "which name should the token have?", 1, 1, give_token, .usage = "NAME",
+     .help = "make a token, and print it once"},
+    {"list", " url ", NULL, 0, 0, show_tokens, .help = "the tokens with a name, what each allows, and when it ends"},
+    {"revoke", " url ", "which token? Give its name", 1, 1, revoke_one, .usage = "NAME",
+     .help = "make a token worthless; who uses it is disconnected"},
     {0},
 };
 
 static weft_exit run_token(weft_app *app) {
-    return weft__subcommand_run(app, words, "list");
+    return weft__subcommand_run(app);
 }
 
 static const weft_option options[] = {
     WEFT_URL_OPTION(settings),
     WEFT_OPTION(settings, scope, text, "scope", 0, "SCOPES",
-                "add: what it allows, separated by commas: read, work, admin, metrics, exec (default read,work)"),
-    WEFT_OPTION(settings, expires, text, "expires", 0, "TIME", "add: when it ends by itself: 12h, 30d, 8w (default never)"),
+                "what it allows, separated by commas: read, work, admin, metrics, exec (default read,work)"),
+    WEFT_OPTION(settings, expires, text, "expires", 0, "TIME", "when it ends by itself: 12h, 30d, 8w (default never)"),
     {0},
 };
 
@@ -254,8 +256,8 @@ static const char *const examples[] = {
 const weft_verb weft__token_verb = {
     .name = "token",
     .help = "give out tokens by name, list them, take them back",
-    .usage = "[list | add NAME | revoke NAME]",
-    .words = "list add revoke",
+    .subcommands = subcommands,
+    .usual = "list",
     .examples = examples,
     .about = "Clients that come over the network show a token. The one in .weft/token, made on the first start, allows\n"
              "everything. Tokens with a name can allow less, expire, and be taken back one by one. Only their SHA-256\n"

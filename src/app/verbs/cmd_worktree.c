@@ -103,18 +103,19 @@ static weft_exit prune_worktrees(weft_app *app) {
     return WEFT_DONE;
 }
 
-static const weft_subcommand words[] = {
-    {"list", " url ", NULL, 0, 0, list_worktrees},
-    {"prune", " dry-run url ", NULL, 0, 1, prune_worktrees},
+static const weft_subcommand subcommands[] = {
+    {"list", " url ", NULL, 0, 0, list_worktrees, .help = "the worktrees of tasks, and what is in them"},
+    {"prune", " dry-run url ", NULL, 0, 1, prune_worktrees, .usage = "[NAME]",
+     .help = "remove worktrees that hold nothing you could lose"},
     {0},
 };
 
 static weft_exit run_worktree(weft_app *app) {
-    return weft__subcommand_run(app, words, "list");
+    return weft__subcommand_run(app);
 }
 
 static const weft_option options[] = {
-    WEFT_OPTION(settings, dry_run, flag, "dry-run", 'n', NULL, "prune: say which, and remove nothing"),
+    WEFT_OPTION(settings, dry_run, flag, "dry-run", 'n', NULL, "say which, and remove nothing"),
     WEFT_URL_OPTION(settings),
     {0},
 };
@@ -130,8 +131,8 @@ static const char *const examples[] = {
 const weft_verb weft__worktree_verb = {
     .name = "worktree",
     .help = "list the worktrees of tasks, and clean them up",
-    .usage = "[list | prune [NAME]]",
-    .words = "list prune",
+    .subcommands = subcommands,
+    .usual = "list",
     .examples = examples,
     .about = "A worktree that holds files that are not committed, files that git does not know, or commits that only\n"
              "branches of worktrees have is never removed; \"weft task discard\" does that. Ignored files do not count.\n",

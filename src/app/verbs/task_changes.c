@@ -242,9 +242,10 @@ static weft_exit undo_on(weft_app *app, weft_connection *connection, const char 
         return put_conflicts(app, answer.result, id);
     long long files = (long long) weft_get_int(answer.result, "files", 0);
     bool there = strcmp(weft_get_str(answer.result, "where", ""), "worktree") == 0;
-    fprintf(app->err.file, "%s is %s: %lld file%s %s", id, how->redo ? "there again" : "undone", files,
-            files == 1 ? "" : "s", there ? "in its worktree" : "in the project's folder");
-    fprintf(app->err.file, how->redo ? "\n" : "; \"weft task undo --redo %s\" takes that back\n", id);
+    weft__say(app, "%s is %s: %lld file%s %s", id, how->redo ? "there again" : "undone", files, files == 1 ? "" : "s",
+              there ? "in its worktree" : "in the project's folder");
+    if (!how->redo)
+        weft__say(app, "  Take that back: weft task undo --redo %s", id);
     return WEFT_DONE;
 }
 

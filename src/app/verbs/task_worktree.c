@@ -48,8 +48,9 @@ static weft_exit put_merge_conflicts(weft_app *app, const weft_json *result, con
 
 static void put_merged(const weft_app *app, const weft_json *result, const char *id) {
     long long files = (long long) weft_get_int(result, "files", 0);
-    fprintf(app->err.file, "%s is merged into %s (%.12s): %lld file%s; \"weft task undo %s\" takes that back\n", id,
-            weft_get_str(result, "into", ""), weft_get_str(result, "commit", ""), files, files == 1 ? "" : "s", id);
+    weft__say(app, "%s is merged into %s (%.12s): %lld file%s", id, weft_get_str(result, "into", ""),
+              weft_get_str(result, "commit", ""), files, files == 1 ? "" : "s");
+    weft__say(app, "  Take that back: weft task undo %s", id);
 }
 
 static weft_exit merge_on(weft_app *app, weft_connection *connection, const char *id) {
@@ -93,7 +94,7 @@ static weft_exit discard_on(weft_app *app, weft_connection *connection, const ch
     fprintf(app->err.file, "the worktree of %s is gone, with its branch %s\n", id,
             weft_get_str(answer.result, "branch", ""));
     if (*commit)
-        fprintf(app->err.file, "git keeps what was in it for a while: git branch NAME %.12s\n", commit);
+        weft__say(app, "  Get it back, while git keeps it: git branch NAME %.12s", commit);
     return WEFT_DONE;
 }
 
