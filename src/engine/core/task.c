@@ -571,8 +571,11 @@ static void take_end(weft_engine *engine, known_task *task, const weft_json *of,
     task->pub.exit_code = (int) weft__value_between(&of[EXIT_CODE], -1, -1, INT_MAX);
     task->pub.signal = (int) weft__value_between(&of[SIGNAL], 0, 0, INT_MAX);
     task->pub.output_bytes = count_or(&of[OUTPUT_BYTES], task->pub.output_bytes);
-    task->output_from = count_or(&of[OUTPUT_FROM], task->output_from);
-    task->output_to = count_or(&of[OUTPUT_TO], task->output_to);
+    /* A copy of the journal counts its own places in the stream of a session. */
+    if (!engine->opts.copy || !task->output_from) {
+        task->output_from = count_or(&of[OUTPUT_FROM], task->output_from);
+        task->output_to = count_or(&of[OUTPUT_TO], task->output_to);
+    }
     task->pub.output_cut = weft_bool_of(&of[OUTPUT_TRUNCATED], task->pub.output_cut);
     task->pub.seen = weft_bool_of(&of[SEEN], false);
     settle_tail(engine, task, end);
