@@ -18,7 +18,8 @@ static weft_exit set_hub(relay_hub *hub, const weft_app *app, const char *name, 
                          const char *token_file) {
     snprintf(hub->name, sizeof hub->name, "%.*s", (int) (len <= WEFT_RELAY_NAME ? len : 0), name);
     if (!weft__hubs_is_name(hub->name))
-        return weft__misused(app, "--relay: a relay's hubs have names of 1 to %d letters, digits, dashes and underscores: %.*s",
+        return weft__misused(app,
+                             "--relay: a relay's hubs have names of 1 to %d letters, digits, dashes and underscores: %.*s",
                              WEFT_RELAY_NAME, (int) len, name);
     hub->url = weft__strndup(NULL, url, strlen(url));
     return hub->url && weft__copy_or_null(NULL, token_file, &hub->token_file) >= 0
@@ -255,8 +256,8 @@ static int answer_hello(weft_req *req, const weft_json *params, void *ctx) {
             chain[n++] = weft_str(relay->hubs[i].chain[j]);
     if (n == RELAY_CHAIN)
         return weft__reply_error(req, 409, "relayLoop", "too many relays follow one another");
-    return weft_reply(req, WEFT_OBJ({"epoch", weft_str(epoch)}, {"version", weft_str(weft_version())},
-                                    {"chain", weft_arr(chain, n)}));
+    return weft_reply(
+        req, WEFT_OBJ({"epoch", weft_str(epoch)}, {"version", weft_str(weft_version())}, {"chain", weft_arr(chain, n)}));
 }
 
 static const weft_error_row hello_errors[] = {
@@ -271,8 +272,9 @@ const weft_method weft__relay_hello_row = {
     .params = hello_params,
     .help = "from a relay: may it follow this hub? Its events come by event.subscribe then",
     .scope = WEFT_READ,
-    .result = "{\"type\":\"object\",\"properties\":{\"epoch\":{\"type\":\"string\"},\"version\":{\"type\":\"string\"},"
-              "\"chain\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}},\"required\":[\"epoch\",\"version\",\"chain\"]}",
+    .result =
+        "{\"type\":\"object\",\"properties\":{\"epoch\":{\"type\":\"string\"},\"version\":{\"type\":\"string\"},"
+        "\"chain\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}},\"required\":[\"epoch\",\"version\",\"chain\"]}",
     .errors = hello_errors,
 };
 

@@ -225,8 +225,8 @@ static int put_word(relay_hub *hub, const char *before, const char *prefix, cons
 static int put_stream(relay_hub *hub, const char *stream, size_t *ret) {
     size_t n = sizeof WEFT_STREAM_SESSION - 1;
     bool of_session = strncmp(stream, WEFT_STREAM_SESSION, n) == 0;
-    return put_word(hub, of_session ? WEFT_STREAM_SESSION : "", of_session ? hub->prefix : "", of_session ? stream + n : stream,
-                    ret);
+    return put_word(hub, of_session ? WEFT_STREAM_SESSION : "", of_session ? hub->prefix : "",
+                    of_session ? stream + n : stream, ret);
 }
 
 static int keep_event(relay_hub *hub, const char *stream, const char *type, const weft_json *params) {
@@ -261,8 +261,7 @@ static void on_relay_notification(weft_peer *peer, const char *method, const wef
         r = keep_event(hub, stream, type, params);
     if (r < 0) {
         char why[RELAY_TROUBLE];
-        snprintf(why, sizeof why, "event %" PRId64 ": %s", gseq,
-                 r == -EBADMSG ? "it is none" : weft_strerror(r));
+        snprintf(why, sizeof why, "event %" PRId64 ": %s", gseq, r == -EBADMSG ? "it is none" : weft_strerror(r));
         hub->count = 0;
         weft__buf_done(&hub->text, NULL);
         hub->after = hub->stored;

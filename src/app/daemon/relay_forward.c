@@ -15,7 +15,8 @@
 #define MOST_CALLS 4096 /* of one hub, under way */
 
 /* What a hub is asked; everything else that reads is answered from the copy, and everything else that changes something is
- * refused. Methods that need the caller's own connection at the hub (prompts of editors, roles, pages) are not among them. */
+ * refused. Methods that need the caller's own connection at the hub (prompts of editors, roles, pages) are not among them.
+ */
 static const char *const asked[] = {
     /* work */
     "task.submit", "task.cancel", "task.retry", "task.seen", "task.undo", "task.comment", "task.merge", "task.discard",
@@ -30,9 +31,9 @@ static const char *const asked[] = {
     "task.changes", "task.diff", "terminal.get", "terminal.list", "worktree.list", NULL};
 
 /* Changing something, or administering, that is the relay's own. */
-static const char *const own[] = {"daemon.stop",  "daemon.reload", "token.add",       "token.list",    "token.revoke",
-                                  "pair.start",   "pair.status",   "pair.stop",       "traffic.watch", "traffic.unwatch",
-                                  "connection.list", NULL};
+static const char *const own[] = {"daemon.stop",   "daemon.reload",   "token.add",       "token.list",
+                                  "token.revoke",  "pair.start",      "pair.status",     "pair.stop",
+                                  "traffic.watch", "traffic.unwatch", "connection.list", NULL};
 
 static bool is_among(const char *const *list, const char *name) {
     while (*list && strcmp(*list, name) != 0)
@@ -96,7 +97,7 @@ static void on_forwarded(weft_peer *peer, int r, const weft_answer *answer, void
     if (r == -ECONNRESET)
         refuse_away(it->req, hub, " any more; whether it was done is not known");
     else if (r == -ECANCELED)
-        weft__reply_error(it->req, WEFT_CANCELLED, "cancelled", "Request cancelled");
+        weft_fail(it->req, WEFT_CANCELLED, "Request cancelled", weft_none());
     else if (r < 0)
         weft__reply_failure(it->req, r);
     else if (answer->error)
@@ -256,4 +257,3 @@ int weft__relay_before(void *ctx, const weft_gate_request *request) {
         return refuse_away(weft__req_keep(request->req), hub, ""), -ENOTCONN;
     return forward(hub, request);
 }
-

@@ -34,7 +34,8 @@ static bool is_id(const char *text, size_t len) {
 }
 
 static bool is_string_id(const weft_json *value, size_t skip) {
-    return weft_typeof(value) == WEFT_STRING && value->len >= 2 + skip && is_id(value->text + 1 + skip, value->len - 2 - skip);
+    return weft_typeof(value) == WEFT_STRING && value->len >= 2 + skip &&
+           is_id(value->text + 1 + skip, value->len - 2 - skip);
 }
 
 /* The length of a name and its colon before an id; 0: there is none. */
@@ -57,7 +58,8 @@ static int put(const rewriting *how, const char *text, size_t len) {
 
 static int put_one(const rewriting *how, const weft_json *value) {
     size_t n = strlen(how->prefix), named = how->bare ? name_before(value) : 0;
-    bool adds = !how->bare && is_string_id(value, 0), takes = named == n && named && !memcmp(value->text + 1, how->prefix, n);
+    bool adds = !how->bare && is_string_id(value, 0),
+         takes = named == n && named && !memcmp(value->text + 1, how->prefix, n);
     if (!adds && !takes)
         return put(how, value->text, value->len);
     int r = put(how, "\"", 1);

@@ -10,10 +10,10 @@
 #include "relay.h"
 #include "stamp.h"
 
-#define RELAY_DOCUMENT "relay"            /* whose copy this is: {"hubs": [names]} */
-#define RELAY_HUB_DOCUMENT "relay/"       /* and a hub's name: {"epoch", "after", "chain"} */
-#define RELAY_CHAIN 64                    /* journals that a hub's is a copy of, at most */
-#define RELAY_BATCH 500                   /* events of one append */
+#define RELAY_DOCUMENT "relay"      /* whose copy this is: {"hubs": [names]} */
+#define RELAY_HUB_DOCUMENT "relay/" /* and a hub's name: {"epoch", "after", "chain"} */
+#define RELAY_CHAIN 64              /* journals that a hub's is a copy of, at most */
+#define RELAY_BATCH 500             /* events of one append */
 #define RELAY_TROUBLE 200
 
 /* An event that waits to be stored. Offsets into the text: that may move. */
@@ -31,15 +31,15 @@ typedef struct relay_hub {
     weft_peer *peer;
     bool connected;
     bool following;
-    bool failed_for_now;               /* it refuses us: dialled again later */
-    char epoch[WEFT_EPOCH + 1];        /* of its journal; "": it was never reached */
-    uint64_t after;                    /* everything up to here has been taken in */
-    uint64_t stored;                   /* and is stored */
-    uint64_t head;                     /* of its journal, as far as known */
+    bool failed_for_now;                     /* it refuses us: dialled again later */
+    char epoch[WEFT_EPOCH + 1];              /* of its journal; "": it was never reached */
+    uint64_t after;                          /* everything up to here has been taken in */
+    uint64_t stored;                         /* and is stored */
+    uint64_t head;                           /* of its journal, as far as known */
     char chain[RELAY_CHAIN][WEFT_EPOCH + 1]; /* its own journal, and those that it is a copy of */
     size_t chain_count;
     char trouble[RELAY_TROUBLE]; /* why it is away; "": it is not */
-    char since[WEFT_STAMP]; /* in this state */
+    char since[WEFT_STAMP];      /* in this state */
     weft_timer again;
     /* storing: one append at a time, so that none is stored behind one that failed */
     weft_later flush;

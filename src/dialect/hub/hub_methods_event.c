@@ -150,8 +150,12 @@ int weft__hub_subscribe(weft_req *req, const weft_json *params, void *ctx) {
                                  "Events cannot be delivered here; connect by socket or WebSocket, or read GET /events");
     /* A longer text is no epoch of any journal: "" answers epochChanged, as any other does that is not the present one. */
     const char *epoch = in->epoch && strlen(in->epoch) > WEFT_EPOCH ? "" : in->epoch;
-    weft_subscription_spec spec = {
-        .id = in->id, .epoch = epoch, .stream = in->stream, .task = in->taskId, .session = in->sessionId, .oldest = in->oldest};
+    weft_subscription_spec spec = {.id = in->id,
+                                   .epoch = epoch,
+                                   .stream = in->stream,
+                                   .task = in->taskId,
+                                   .session = in->sessionId,
+                                   .oldest = in->oldest};
     if (!read_after(&in->after, &spec))
         return weft__reply_invalid(req, "/after", "after must be an integer, 0 or more");
     if (!read_class(in->class, &spec))
