@@ -34,6 +34,8 @@ IDLE_MIB = 16
 STATUS_REST = 1.0             # CPU of status/get over a WebSocket: a multiple of that by REST
 WATCHERS, WATCHED_RATE = 1000, 1000
 WATCH_P99 = 1.0               # of a line to one of them: a multiple of the bare sockets'
+RELAYED, RELAYED_RATE = 10_000, 10
+RELAYED_CPU = 1.25            # of the hub, for watchers on two relays: a multiple of that for two plain clients
 ONE_HOP = 3  # of the CPU of a call that the hub answers itself
 FIRST_UPDATE_MS = 10          # through the hub, more than from the agent itself
 PROCESS_MS = 2.5              # from a task's submission until its process is told of, two syncs of the disk among it
@@ -48,8 +50,8 @@ def free_port():
 class Hub:
     """weft serve in a folder of its own, below the build folder: what counts is that disk."""
 
-    def __init__(self, bench, config=None, folder=None):
-        self.bench = bench
+    def __init__(self, bench, config=None, folder=None, args=()):
+        self.bench, self.args = bench, args
         self.folder = folder or tempfile.mkdtemp(prefix="bench-hub-", dir=bench.build)
         self.home = os.path.join(self.folder, ".weft")
         self.port = free_port()
@@ -86,7 +88,7 @@ class Hub:
     def start(self):
         """Milliseconds until it has answered a ping."""
         begun = time.monotonic()
-        self.process = subprocess.Popen([os.path.join(self.bench.build, "weft"), "serve"], cwd=self.folder, env=self.environment(),
+        self.process = subprocess.Popen([os.path.join(self.bench.build, "weft"), "serve", *self.args], cwd=self.folder, env=self.environment(),
                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while not self.answers():
             if self.process.poll() is not None or time.monotonic() > begun + PATIENCE:
@@ -413,6 +415,34 @@ def watchers(bench):
             yield line + (f"  ≤ {WATCH_P99} × bare  {bench.verdict(ratio <= WATCH_P99)}" if count == WATCHERS else "")
 
 
+def relays(bench):
+    """The lines are those of one agent at the hub; watchers on relays of it, beside plain clients of its own in the same run."""
+    config = {"talk": {"driver": "cli", "command": [bench.tool("watchers"), "talk", "{prompt}"]}}
+    lines = 100 if bench.quick else 400
+    yield f"Phones watch one session of a hub whose agent writes {RELAYED_RATE} lines a second: on two relays of it, and at the hub itself"
+    yield f"{'relays':34}{'hub CPU ms':>11}{'relays':>9}{'p50 ms':>9}{'p99 ms':>9}  target"
+    with Hub(bench, {"agents": config}) as hub, Hub(bench, args=("--relay", hub.unix)) as one, \
+            Hub(bench, args=("--relay", hub.unix)) as two:
+        while not all(h["state"] == "following" for r in (one, two) for h in r.call("daemon.status")["weft"]["relay"]["hubs"]):
+            time.sleep(0.01)
+        spent = {}
+        for title, count, urls in (("2 clients of the hub", 2, hub.ws), ("2 watchers, one on each relay", 2, f"{one.ws},{two.ws}"),
+                                   (f"{RELAYED:,} watchers on two relays", RELAYED, f"{one.ws},{two.ws}")):
+            before = [cpu_ms(r) for r in (one, two)]
+            r = hub.measure("watchers", "-b", "-c", count, "-n", lines, "-r", RELAYED_RATE, urls, hub.unix, "talk")
+            after = [cpu_ms(r) for r in (one, two)]
+            spent[title] = r["cpu_ns"] * count * lines / 1e6
+            ratio = spent[title] / spent["2 clients of the hub"]
+            yield (f"{title:34}{spent[title]:>11.1f}{sum(after) - sum(before):>9.0f}{r['p50_ms']:>9.2f}{r['p99_ms']:>9.2f}" +
+                   (f"  {ratio:.2f} × that of 2 clients, ≤ {RELAYED_CPU}  {bench.verdict(ratio <= RELAYED_CPU)}" if count > 2 else ""))
+
+
+def cpu_ms(hub):
+    with open(f"/proc/{hub.process.pid}/stat", encoding="utf-8") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf("SC_CLK_TCK")
+
+
 def acp(bench):
     yield "An ACP turn of the demo agent through the hub (/acp, WebSocket), beside the same agent on its pipes; medians"
     yield f"{'':28}{'first words':>13}{'direct':>9}{'more':>9}{'whole turn':>13}{'direct':>9}{'more':>9}  target"
@@ -441,4 +471,4 @@ def planner(bench):
 
 
 SECTIONS = {"submit": submit, "mutate": mutate, "streams": streams, "journal": journal, "idlehub": idle, "agents": agents, "status": status,
-            "watchers": watchers, "acp": acp, "planner": planner}
+            "watchers": watchers, "relays": relays, "acp": acp, "planner": planner}

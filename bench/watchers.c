@@ -1,9 +1,10 @@
-/* watchers [-c WATCHERS] [-n LINES] [-r LINES_PER_SECOND] [-p PID] WS_URL SUBMIT_URL AGENT: phones watch one session whose
- * agent writes steadily. How long is a line under way, from the agent's write to the watcher? watchers talk "LINES RATE":
- * what that agent runs.
+/* watchers [-c WATCHERS] [-n LINES] [-r LINES_PER_SECOND] [-p PID] [-b] WS_URL[,WS_URL...] SUBMIT_URL AGENT: phones watch
+ * one session whose agent writes steadily; with several URLs (relays of a hub) they take turns. How long is a line under
+ * way, from the agent's write to the watcher? watchers talk "LINES RATE": what that agent runs.
  *
  * Each line has the time at which it was written. Every watcher must get every line, in order. The anchor is a thread that
- * writes messages of the same size, at the same pace, to as many bare socket pairs. Prints one JSON line. */
+ * writes messages of the same size, at the same pace, to as many bare socket pairs; -b leaves it out. Prints one JSON line.
+ */
 #include "lib/hist.h"
 #include "lib/lines.h"
 #include "lib/net.h"
@@ -11,6 +12,7 @@
 
 #include <getopt.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,13 +77,47 @@ static void begin_session(struct lines *owner, const char *agent, char *ret, siz
     snprintf(ret, size, "%.*s", (int) strcspn(id + 6, "\""), id + 6);
 }
 
-static int watch_all(struct watcher *all, unsigned count, const char *url, const char *session) {
+#define MOST_URLS 8
+
+static unsigned split_urls(char *text, char *ret[MOST_URLS]) {
+    unsigned n = 0;
+    for (char *url = strtok(text, ","); url && n < MOST_URLS; url = strtok(NULL, ","))
+        ret[n++] = url;
+    return n;
+}
+
+/* A relay hears of it a moment later. */
+static void await_session(const char *url, const char *session) {
+    for (unsigned tries = 0; tries < 5000; tries++) {
+        struct lines l = {0};
+        size_t len;
+        lines_open(&l, url);
+        lines_sendf(&l, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session.get\",\"params\":{\"sessionId\":\"%s\"}}\n",
+                    session);
+        char *line = lines_next(&l, &len);
+        while (strncmp(line, "{\"jsonrpc\":\"2.0\",\"id\":1,", 24) != 0)
+            line = lines_next(&l, &len);
+        bool known = strstr(line, "\"result\":") != NULL;
+        lines_close(&l);
+        if (known)
+            return;
+        wait_until_ns(now_ns() + 1000000);
+    }
+    die("%s does not know the session", url);
+}
+
+static int watch_all(struct watcher *all, unsigned count, char *urls_text, const char *session) {
     int epoll = epoll_create1(EPOLL_CLOEXEC);
+    char *urls[MOST_URLS];
+    unsigned url_count = split_urls(urls_text, urls);
     size_t len;
+
+    for (unsigned i = 0; i < url_count; i++)
+        await_session(urls[i], session);
 
     for (unsigned i = 0; i < count; i++) {
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = &all[i]};
-        lines_open(&all[i].lines, url);
+        lines_open(&all[i].lines, urls[i % url_count]);
         lines_sendf(&all[i].lines,
                     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session/watch\",\"params\":{\"session_id\":\"%s\"}}\n",
                     session);
@@ -189,21 +225,25 @@ int main(int argc, char **argv) {
     struct lines owner;
     char session[64];
     pid_t pid = 0;
+    bool without_bare = false;
     int c;
 
     if (argc > 2 && strcmp(argv[1], "talk") == 0)
         return talk(argv[argc - 1]);
-    while ((c = getopt(argc, argv, "c:n:r:p:")) >= 0)
+    while ((c = getopt(argc, argv, "c:n:r:p:b")) >= 0)
         if (c == 'c')
             count = (unsigned) strtoul(optarg, NULL, 10);
         else if (c == 'n')
             lines = strtoull(optarg, NULL, 10);
         else if (c == 'r')
             rate = strtoull(optarg, NULL, 10);
+        else if (c == 'b')
+            without_bare = true;
         else
             pid = (pid_t) strtol(optarg, NULL, 10);
     if (optind != argc - 3 || !count || !lines || !rate)
-        die("usage: watchers [-c WATCHERS] [-n LINES] [-r LINES_PER_SECOND] [-p PID] WS_URL SUBMIT_URL AGENT");
+        die("usage: watchers [-c WATCHERS] [-n LINES] [-r LINES_PER_SECOND] [-p PID] [-b] WS_URL[,WS_URL...] SUBMIT_URL "
+            "AGENT");
     raise_nofile();
     struct watcher *all = calloc(count, sizeof *all);
     if (!all)
@@ -229,7 +269,8 @@ int main(int argc, char **argv) {
     for (unsigned i = 0; i < count; i++)
         bytes += all[i].lines.received;
     size_t size = (size_t) (bytes / (lines * count));
-    watch_bare(count, lines, rate, size < 8 ? 8 : size, &bare);
+    if (!without_bare)
+        watch_bare(count, lines, rate, size < 8 ? 8 : size, &bare);
     printf("{\"watchers\":%u,\"lines\":%lu,\"rate\":%lu,\"seconds\":%.2f,\"line_bytes\":%zu,\"p50_ms\":%.3f,\"p99_ms\":%.3f,"
            "\"max_ms\":%.3f,"
            "\"bare_p50_ms\":%.3f,\"bare_p99_ms\":%.3f,\"cpu_share\":%.3f,\"cpu_ns\":%.0f,\"rss_before\":%lu,\"rss\":%lu}\n",

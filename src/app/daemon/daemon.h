@@ -27,6 +27,7 @@ typedef struct weft_daemon {
     weft_app *app;
     weft_server *server;
     const struct weft_serve_config *config; /* what daemon.status says of it; NULL: nothing */
+    const struct weft_relay *relay;         /* likewise; NULL: this hub is none */
     weft_log log;
     char *notify; /* where the service manager listens; NULL: there is none */
     char started_at[WEFT_STAMP];

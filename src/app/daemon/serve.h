@@ -76,6 +76,10 @@ typedef struct weft_serve_settings {
     weft_texts runner_labels, runner_agents, runner_folders;
     int64_t runner_slots; /* 0: as many as tasks may run */
 
+    /* Of a relay. */
+    weft_texts relay; /* none: it is none */
+    const char *relay_token_file;
+
     /* Of an AIWG daemon. */
     int64_t aiwg_beat_ms;
     bool aiwg_job_actions;

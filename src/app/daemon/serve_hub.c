@@ -26,6 +26,8 @@
 #include "metrics.h"
 #include "passages.h"
 #include "process.h"
+#include "relay.h"
+#include "reply.h"
 #include "request_log.h"
 #include "roles.h"
 #include "serve_aiwg.h"
@@ -67,8 +69,9 @@ struct weft_serve_hub {
     weft_serve_news news;
     weft_serve_memory memory;
     char folder[PATH_MAX];
-    weft_gate request_log;
-    const weft_gate *gates[MAX_GATES + 1];
+    weft_gate request_log, caller_of_relay;
+    weft_relay_hello hello;
+    const weft_gate *gates[MAX_GATES + 2];
     bool ready;
     int ready_r;
     weft_later stop; /* asked for by a client, whose answer goes out first */
@@ -215,6 +218,15 @@ static weft_exit open_store(weft_serve_hub *self) {
     return WEFT_DONE;
 }
 
+/* Its tasks run elsewhere: who took them for their own would end them. */
+static weft_exit refuse_copy(const weft_serve_hub *self) {
+    int r = weft__relay_is_copy(self->store);
+    if (r > 0)
+        return weft__fail(self->opts.app, WEFT_USAGE, "Start it with --relay, or another hub in a folder of its own.",
+                          "%s is a relay's copy of other hubs", served_store_name(self));
+    return r < 0 ? weft__fail(self->opts.app, WEFT_FAILED, NULL, "the journal: %s", weft_strerror(r)) : WEFT_DONE;
+}
+
 /* A stop has so much time in all. The tasks get what is not needed for the good-bye: most of it to go on, and the rest,
  * but not more than their grace time, to end when they are asked to. */
 static weft_engine_limits limits_of(const weft_serve_hub *self, const weft_serve_settings *how) {
@@ -279,6 +291,7 @@ static int make_engine(weft_serve_hub *self) {
                              .passages = weft__passages,
                              .passage_ctx = &self->hub,
                              .early = true,
+                             .copy = self->opts.relay != NULL,
                              .requeue = how->requeue,
                              .resume = how->resume,
                              .isolate = how->isolation && strcmp(how->isolation, "worktree") == 0,
@@ -290,7 +303,8 @@ static int make_engine(weft_serve_hub *self) {
     if (!opts.folder)
         return -errno;
     self->agents = how->agents;
-    make_snapshots(self);
+    if (!self->opts.relay)
+        make_snapshots(self);
     opts.snapshots = self->snapshots;
     int r = weft__engine_new(&opts, &self->engine);
     return r < 0 ? r : weft__dialects_new(weft__dialect_list, &self->hub, NULL, &self->dialects);
@@ -339,6 +353,8 @@ weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub *
     self->request_log = weft__request_log(&opts->daemon->log);
     weft__later_init(&self->stop, stop_now);
     weft_exit status = open_store(self);
+    if (status == WEFT_DONE)
+        status = opts->relay ? weft__relay_claim(opts->relay, self->store) : refuse_copy(self);
     int r = status ? 0 : make_engine(self);
     if (r < 0)
         status = weft__fail(opts->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
@@ -350,6 +366,28 @@ weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub *
     return status;
 }
 
+/* A relay asks in the name of its own callers. Who they were is kept beside its name, which stays in front: nobody can pass
+ * for another by this. */
+static int note_caller_of_relay(void *ctx, const weft_gate_request *request) {
+    char who[WEFT_WHO], name[2 * WEFT_WHO];
+    const char *scope = request->method ? request->method->scope : NULL;
+    (void) ctx;
+    if (!scope || strcmp(scope, WEFT_WORK) != 0 || weft_typeof(&request->params) != WEFT_OBJECT)
+        return 0;
+    weft_json meta = weft_get(&request->params, "_meta");
+    const char *caller = meta.text ? weft_get_str(&meta, "weft/for", NULL) : NULL;
+    if (!caller)
+        return 0;
+    size_t len = strnlen(caller, 64);
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char) caller[i] < ' ' || caller[i] == 0x7f)
+            return 0;
+    weft_identity identity = *request->identity;
+    snprintf(name, sizeof name, "%.60s for %.*s", weft__who(&identity, who), (int) len, caller);
+    identity.name = name;
+    return weft_req_set_identity(request->req, &identity);
+}
+
 /* The log's comes first, and hears of what the others refuse. A hub that logs no requests has none. */
 const weft_gate *const *weft__serve_hub_gates(weft_serve_hub *self) {
     const weft_gate *const *from = weft__dialects_gates(self->dialects);
@@ -358,6 +396,8 @@ const weft_gate *const *weft__serve_hub_gates(weft_serve_hub *self) {
         self->gates[count++] = &self->request_log;
     for (; *from && count < MAX_GATES; from++)
         self->gates[count++] = *from;
+    self->caller_of_relay = (weft_gate){.name = "caller", .before = note_caller_of_relay, .flags = WEFT_ROW_CHANGES};
+    self->gates[count++] = self->opts.relay ? weft__relay_gate(self->opts.relay) : &self->caller_of_relay;
     self->gates[count] = NULL;
     return self->gates;
 }
@@ -547,6 +587,16 @@ static weft_exit start_aiwg(weft_serve_hub *self) {
     return r < 0 ? weft__fail(self->opts.app, WEFT_FAILED, NULL, "%s", weft_strerror(r)) : WEFT_DONE;
 }
 
+/* What a relay has none of: its hubs have it. */
+static void start_work(weft_serve_hub *self) {
+    serve_folder(self);
+    serve_checkers(self);
+    start_automation(self, self->opts.how);
+    start_plans(self);
+    weft__serve_harness_start(&self->harness, self->opts.how);
+    start_mcp(self);
+}
+
 weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server) {
     self->hub.server = server;
     self->hub.service = weft_server_service(server);
@@ -557,15 +607,11 @@ weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server) {
     if (r < 0)
         return weft__fail(self->opts.app, WEFT_FAILED, "\"weft doctor\" looks at the store.", "the journal: %s",
                           weft_strerror(r));
-    serve_folder(self);
-    serve_checkers(self);
+    self->harness = (weft_serve_harness){.hub = &self->hub, .on_note = warn_of_note, .ctx = self};
     if (weft__health_new(&self->hub) < 0)
         weft__warn(self->opts.app, "weft serve: health.history: %s", weft_strerror(-ENOMEM));
-    start_automation(self, self->opts.how);
-    start_plans(self);
-    self->harness = (weft_serve_harness){.hub = &self->hub, .on_note = warn_of_note, .ctx = self};
-    weft__serve_harness_start(&self->harness, self->opts.how);
-    start_mcp(self);
+    if (!self->opts.relay)
+        start_work(self);
     weft__serve_memory_start(&self->memory, self->opts.loop, self->engine);
     if (!self->opts.app->layout->aiwg) /* AIWG's log has lines of its own */
         weft__serve_news_start(&self->news, self->opts.daemon, self->engine);
@@ -619,10 +665,11 @@ void weft__serve_hub_set(weft_serve_hub *self, const weft_serve_settings *how) {
         weft__git_set_may_write(self->git, how->git_write);
     if (self->checkers && weft__checkers_set(self->checkers, &how->checker_rows) < 0)
         weft__warn(self->opts.app, "weft serve: checkers: %s", weft_strerror(-ENOMEM));
-    weft__serve_harness_set(&self->harness, how);
+    if (!self->opts.relay)
+        weft__serve_harness_set(&self->harness, how);
     if (self->hub.mcp && weft__mcp_set(self->hub.mcp, &how->mcp, refuses_sampling(how)) < 0)
         weft__warn(self->opts.app, "weft serve: MCP servers: %s", weft_strerror(-ENOMEM));
-    if (how->automation_changed) /* otherwise rules go on resting, and nothing is watched anew */
+    if (how->automation_changed && !self->opts.relay) /* otherwise rules go on resting, and nothing is watched anew */
         start_automation(self, how);
 }
 

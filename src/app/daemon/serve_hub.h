@@ -20,12 +20,14 @@ typedef struct weft_serve_hub_opts {
     const weft_serve_settings *how;
     const weft_store_kind *kind;   /* of the journal; what does not last ends with us */
     const weft_serve_gates *gates; /* for their figures */
+    struct weft_relay *relay;      /* the journal is its copy of other hubs'; NULL: it is ours */
     /* A client asked the daemon to stop; from the loop. */
     void (*on_stop)(void *ctx, bool force);
     void *ctx;
 } weft_serve_hub_opts;
 
-/* Open the store, which takes seconds after an unclean stop. Failures are explained. */
+/* Open the store, which takes seconds after an unclean stop. Failures are explained, but for one: with a relay, WEFT_BUSY
+ * says that the journal is a copy of other hubs than its. */
 weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub **ret);
 /* What connections of this URL speak until something decides otherwise. */
 const char *weft__serve_hub_dialect(const weft_serve_hub *self, const char *url);

@@ -14,6 +14,7 @@
 #include "failure.h"
 #include "link.h"
 #include "loop.h"
+#include "relay.h"
 #include "serve.h"
 #include "serve_gates.h"
 #include "serve_hub.h"
@@ -58,9 +59,12 @@ typedef struct serving {
     weft_serve_pair *pair;
     weft_serve_gates *gates;
     weft_uplink *uplink; /* to the hub that we are a runner of; NULL: we are none */
-    weft_method reload_row;
+    weft_relay *relay;   /* what follows other hubs; NULL: we are none */
+    weft_relay_hello hello;
+    weft_method reload_row, hello_row;
     int signals_seen;
     bool stopping;
+    bool anew; /* the relay's copy is to be made again, from nothing */
     bool published;
     bool on_stdio;
     bool failed; /* the hub that we are a runner of refuses us */
@@ -143,7 +147,12 @@ static int answer_reload(weft_req *req, const weft_json *params, void *ctx) {
 static int add_own_methods(serving *self) {
     self->reload_row = weft__reload_row;
     self->reload_row.handler = answer_reload;
+    self->hello = (weft_relay_hello){weft__serve_hub_engine(self->hub), self->relay};
+    self->hello_row = weft__relay_hello_row;
+    self->hello_row.ctx = &self->hello;
     int r = weft_service_add(self->service, &echo_row);
+    if (r >= 0)
+        r = weft_service_add(self->service, &self->hello_row);
     return r < 0 ? r : weft_service_add(self->service, &self->reload_row);
 }
 
@@ -322,6 +331,7 @@ static void on_serving_stopped(weft_server *server, void *ctx) {
 static void on_hub_stopped(void *ctx) {
     serving *self = ctx;
     self->uplink = weft__uplink_free(self->uplink); /* the loop closes its connection */
+    weft__relay_stop(self->relay);
     weft__serve_hub_leave(self->hub);
     weft_server_stop(self->server, on_serving_stopped, self);
 }
@@ -421,6 +431,42 @@ static weft_exit open_uplink(serving *self) {
     return weft__uplink_new(&opts, &self->uplink);
 }
 
+/* ---- a relay ---- */
+
+static void on_relay_anew(void *ctx) {
+    serving *self = ctx;
+    self->anew = true;
+    if (!self->stopping)
+        stop_serving(self, true);
+}
+
+static weft_exit open_relay(serving *self) {
+    const weft_serve_settings *typed = self->app->settings;
+    if (!typed->relay.count)
+        return WEFT_DONE;
+    weft_relay_opts opts = {.app = self->app,
+                            .loop = self->loop,
+                            .hubs = typed->relay,
+                            .token_file = typed->relay_token_file,
+                            .on_anew = on_relay_anew,
+                            .ctx = self};
+    weft_exit status = weft__relay_new(&opts, &self->relay);
+    self->daemon.relay = self->relay;
+    return status;
+}
+
+/* What is only a copy is made again. */
+static void remove_copy(const serving *self) {
+    static const char *const ends[] = {"", "-wal", "-shm", "-mark"};
+    const char *store = self->how->store_path ? self->how->store_path : self->app->layout->store;
+    char path[PATH_MAX];
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        snprintf(path, sizeof path, "%s%s", store, ends[i]);
+        if (unlink(path) < 0 && errno != ENOENT)
+            weft__warn(self->app, "weft serve: %s: %s", path, weft_strerror(-errno));
+    }
+}
+
 static weft_exit serve_until_stopped(serving *self) {
     weft__serve_config_hear(self->config, on_config, self);
     self->signals.on_hangup = on_serve_hangup;
@@ -445,6 +491,8 @@ static weft_exit serve_until_stopped(serving *self) {
     status = open_uplink(self);
     if (status)
         return status;
+    if (self->relay && weft__relay_start(self->relay, weft__serve_hub_engine(self->hub)) < 0)
+        return weft__fail(self->app, WEFT_FAILED, NULL, "out of memory");
     if (!self->daemon.background && !self->uplink)
         weft__serve_say_what_next(&self->facts);
     if (self->daemon.held && weft__daemon_keep_new(&self->daemon, self->loop, publish_again, self, &self->keep) < 0)
@@ -490,15 +538,23 @@ static weft_exit open_hub(serving *self) {
     int r = weft_loop_new(NULL, &self->loop);
     if (r < 0)
         return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
+    weft_exit status = open_relay(self);
+    if (status)
+        return status;
     weft_serve_hub_opts opts = {.app = self->app,
                                 .loop = self->loop,
                                 .daemon = &self->daemon,
                                 .how = self->how,
                                 .kind = store_kind(self),
                                 .gates = self->gates,
+                                .relay = self->relay,
                                 .on_stop = stop_serving,
                                 .ctx = self};
-    weft_exit status = weft__serve_hub_open(&opts, &self->hub);
+    status = weft__serve_hub_open(&opts, &self->hub);
+    if (status == WEFT_BUSY && self->relay) { /* it is of other hubs than were typed now */
+        weft__warn(self->app, "weft serve: the copy here is of other hubs; it begins anew");
+        self->anew = true;
+    }
     if (status)
         return status;
     r = open_server(self);
@@ -513,6 +569,42 @@ static weft_exit open_hub(serving *self) {
     if (r < 0)
         return weft__fail(self->app, WEFT_FAILED, NULL, "the dashboard: %s", weft_strerror(r));
     return weft__serve_hub_start(self->hub, self->server);
+}
+
+/* From the loop to its end: what a relay does again when its copy begins anew. */
+static weft_exit serve_once(serving *self) {
+    weft_exit status = open_hub(self);
+    if (status == WEFT_DONE)
+        status = listen_at_home(self);
+    if (status == WEFT_DONE)
+        status = self->how->listen.count ? listen_as_told(self) : is_runner(self) ? WEFT_DONE : listen_on_port(self);
+    if (status)
+        return status;
+    if (self->how->pair_keep)
+        weft__serve_pair_resume(self->pair);
+    return serve_until_stopped(self);
+}
+
+/* In this order: who uses something goes before it. */
+static void close_all(serving *self) {
+    if (self->published)
+        weft__daemon_folder_withdraw(self->app->layout);
+    self->published = false;
+    weft__signals_close(&self->signals);
+    self->uplink = weft__uplink_free(self->uplink);
+    self->keep = weft__daemon_keep_free(self->keep);
+    if (self->loop)
+        weft__timer_stop(self->loop, &self->end);
+    weft__relay_stop(self->relay);
+    self->server = weft_server_free(self->server);
+    weft__later_cancel(&self->parent_gone);
+    self->service = weft_service_unref(self->service);
+    self->daemon.relay = NULL;
+    self->relay = weft__relay_free(self->relay);
+    self->hub = weft__serve_hub_close(self->hub);
+    self->web = weft__serve_web_free(self->web);
+    self->pair = weft__serve_pair_free(self->pair);
+    self->loop = weft_loop_free(self->loop);
 }
 
 static weft_exit open_and_serve(serving *self) {
@@ -531,16 +623,15 @@ static weft_exit open_and_serve(serving *self) {
     raise_descriptor_limit();
     signal(SIGPIPE, SIG_IGN); /* standard output may be a peer that leaves */
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a disk that is full: an error, not our end */
-    status = open_hub(self);
-    if (status == WEFT_DONE)
-        status = listen_at_home(self);
-    if (status == WEFT_DONE)
-        status = self->how->listen.count ? listen_as_told(self) : is_runner(self) ? WEFT_DONE : listen_on_port(self);
-    if (status)
-        return status;
-    if (self->how->pair_keep)
-        weft__serve_pair_resume(self->pair);
-    return serve_until_stopped(self);
+    for (;;) {
+        self->anew = false;
+        status = serve_once(self);
+        if (!self->anew || self->signals_seen)
+            return status;
+        close_all(self);
+        remove_copy(self);
+        self->stopping = self->on_stdio = false;
+    }
 }
 
 weft_exit weft__serve_run(weft_app *app) {
@@ -566,21 +657,8 @@ weft_exit weft__serve_run(weft_app *app) {
         return status;
     self.how = weft__serve_config_settings(self.config);
     status = open_and_serve(&self);
-    if (self.published)
-        weft__daemon_folder_withdraw(app->layout);
-    weft__signals_close(&self.signals);
-    weft__uplink_free(self.uplink);
-    self.keep = weft__daemon_keep_free(self.keep);
-    if (self.loop)
-        weft__timer_stop(self.loop, &self.end);
-    weft_server_free(self.server);
-    weft__later_cancel(&self.parent_gone);
-    weft_service_unref(self.service);
-    weft__serve_hub_close(self.hub);
-    weft__serve_web_free(self.web);
-    weft__serve_pair_free(self.pair);
+    close_all(&self);
     weft__serve_gates_free(self.gates);
-    weft_loop_free(self.loop);
     weft__free(NULL, self.tokens);
     weft__free(NULL, self.token);
     weft__serve_config_free(self.config);
@@ -610,6 +688,10 @@ const weft_option weft__serve_options[] = {
                 "listen beyond this machine without TLS"),
     WEFT_OPTION(weft_serve_settings, rate, number, "rate", 0, "N", "requests a minute for a network client (default 6000)"),
     WEFT_OPTION(weft_serve_settings, no_rate, flag, "no-rate", 0, NULL, "as many requests as they like"),
+    WEFT_OPTION(weft_serve_settings, relay, list, "relay", 0, "HUB",
+                "follow this hub and serve what happens there: a name of \"weft hubs\", a URL, or NAME=URL"),
+    WEFT_OPTION(weft_serve_settings, relay_token_file, text, "relay-token-file", 0, "FILE",
+                "the token for hubs that are written as URLs"),
     WEFT_OPTION(weft_serve_settings, aiwg, flag, "aiwg", 0, NULL, "be an AIWG daemon: its files in .aiwg, its agent"),
     {0},
 };
@@ -621,6 +703,8 @@ static const char *const examples[] = {
     "somewhere else",
     "weft serve --listen wss://0.0.0.0:8443/ws --tls-cert cert.pem --tls-key key.pem --allow-host example.org",
     "for other machines",
+    "weft serve --relay box",
+    "a relay: what happens at the hub box, for clients of its own",
     NULL,
 };
 

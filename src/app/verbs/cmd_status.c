@@ -100,6 +100,23 @@ static void put_config_age(const weft_app *app, const weft_json *config) {
     }
 }
 
+/* The hubs that a relay follows: what is served of one that is away is what was known. */
+static void put_relayed_hubs(const weft_app *app, const weft_json *hubs) {
+    for (weft_iter it = weft_iterate(hubs); weft_next(&it);) {
+        const char *name = weft_get_str(&it.value, "name", ""), *url = weft_get_str(&it.value, "url", "");
+        const char *trouble = weft_get_str(&it.value, "trouble", "");
+        bool follows = strcmp(weft_get_str(&it.value, "state", ""), "following") == 0;
+        long long behind = (long long) weft_get_int(&it.value, "behind", 0);
+        put_status_label(app, "relay of");
+        weft__put_text(&app->out, name, strlen(name));
+        fputs(follows ? ", followed: " : ", away: ", app->out.file);
+        weft__put_text(&app->out, follows ? url : trouble, strlen(follows ? url : trouble));
+        if (behind)
+            fprintf(app->out.file, ", %lld events behind", behind);
+        fputc('\n', app->out.file);
+    }
+}
+
 static void put_status(const weft_app *app, const weft_json *status, const weft_json *agents) {
     weft_json ours = weft_get(status, "weft"), urls = weft_get(&ours, "urls");
     weft_json config = weft_get(&ours, "config"), clients = weft_pointer(status, "/subsystems/ipc/clients");
@@ -113,7 +130,11 @@ static void put_status(const weft_app *app, const weft_json *status, const weft_
     put_status_label(app, "tasks");
     fprintf(app->out.file, "%lld running, %lld waiting\n", (long long) weft_get_int(&tasks, "running", 0),
             (long long) weft_get_int(&tasks, "queued", 0));
-    put_choices(app, &parts, agents);
+    weft_json relayed = weft_pointer(&ours, "/relay/hubs");
+    if (relayed.text)
+        put_relayed_hubs(app, &relayed);
+    else
+        put_choices(app, &parts, agents);
     put_config_age(app, &config);
     put_status_label(app, "clients");
     fprintf(app->out.file, "%lld, this one included\n", (long long) weft_int_of(&clients, 0));

@@ -142,6 +142,19 @@ static void tell_config_age(weft_doctor *doctor, const weft_json *status) {
                           weft_count(&restart) == 1 ? "" : "s", weft_count(&restart) == 1 ? "s" : "");
 }
 
+/* A relay serves what it knows, however long a hub is away. */
+static void tell_relayed_hubs(weft_doctor *doctor, const weft_json *status) {
+    weft_json hubs = weft_pointer(status, "/weft/relay/hubs");
+    for (weft_iter it = weft_iterate(&hubs); weft_next(&it);) {
+        const char *name = weft_get_str(&it.value, "name", ""), *since = weft_get_str(&it.value, "since", "");
+        if (strcmp(weft_get_str(&it.value, "state", ""), "following") == 0)
+            weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "follows the hub %s since %s", name, since);
+        else
+            weft__doctor_tell(doctor, WEFT_FINDING_WARNING, "It is tried again by itself; \"weft logs\" has more.",
+                              "the hub %s is away since %s: %s", name, since, weft_get_str(&it.value, "trouble", ""));
+    }
+}
+
 /* How it is, in its own words. The failure is ours to tell, so nothing is explained on the way. */
 static void ask_daemon(weft_doctor *doctor) {
     WEFT_ANSWER answer = {0};
@@ -172,6 +185,7 @@ static void ask_daemon(weft_doctor *doctor) {
             weft__doctor_tell(doctor, WEFT_FINDING_WARNING, "weft restart", "it is version %s, this program is %s",
                               weft_str_of(&version, "?"), weft_version());
         tell_skipped(doctor, answer.result);
+        tell_relayed_hubs(doctor, answer.result);
         tell_config_age(doctor, answer.result);
         ask_default(doctor, peer);
     }

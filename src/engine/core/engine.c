@@ -173,7 +173,7 @@ static void on_engine_retry(weft_timer *timer) {
     for (weft_link *link = engine->slots.next, *next; link != &engine->slots; link = next) {
         known_task *task = WEFT_CONTAINER(link, known_task, slot);
         next = link->next;
-        if (task->pub.state == WEFT_TASK_RUNNING && !task->run && engine->phase >= READY)
+        if (task->pub.state == WEFT_TASK_RUNNING && !task->run && engine->phase >= READY && !engine->opts.copy)
             weft__run_start(engine, task);
     }
 }
@@ -269,6 +269,8 @@ static void hub_stopped(void *ctx, int r) {
 
 /* What was let go runs elsewhere. */
 static bool something_runs(const weft_engine *engine) {
+    if (engine->opts.copy)
+        return false;
     for (weft_link *link = engine->slots.next; link != &engine->slots; link = link->next)
         if (!WEFT_CONTAINER(link, known_task, slot)->letting_go || WEFT_CONTAINER(link, known_task, slot)->run)
             return true;

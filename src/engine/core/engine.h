@@ -76,6 +76,8 @@ typedef struct weft_engine_opts {
     weft_snapshots *snapshots;         /* of the folder, before and after each turn; borrowed, freed before the engine, which
                                           is told of its on_undone by weft__task_undone(); NULL: none are taken */
     bool early;                        /* after a clean stop, be ready before the past is read: weft__engine_past() */
+    bool copy;                         /* the journal is a copy of other hubs' (a relay's): what happened is known, as it is
+                                          there, and nothing is done about it. Nothing is started, settled or asked here */
     bool requeue;                      /* tasks that ran when the daemon died are queued again instead of failed */
     bool resume; /* those whose agent can go on with its conversation are, and are told that they were interrupted */
     weft_engine_limits limits;

@@ -69,7 +69,8 @@ int weft__number(const weft_json *value, const char *id, void (*name)(char ret[E
     if (!id || number < 0 || (uint64_t) number >= ENGINE_NUMBERS)
         return -EBADMSG;
     name(expected, (uint64_t) number);
-    if (strcmp(expected, id) != 0)
+    const char *colon = strchr(id, ':'); /* behind it: at a relay of several hubs, the hub's name stands before it */
+    if (strcmp(expected, colon ? colon + 1 : id) != 0)
         return -EBADMSG;
     *ret = (uint64_t) number;
     return 0;
@@ -173,8 +174,25 @@ int weft__apply(weft_engine *engine, const weft_event *event, const weft_json *d
     return r;
 }
 
+static void on_copy_erased(void *ctx, int r) {
+    weft_engine *engine = ctx;
+    if (r < 0 && r != -ECANCELED)
+        weft__note(engine, "what a deleted session said could not be erased: %s", weft_strerror(r));
+}
+
+/* The hub has taken out what was said in it; so does its copy. */
+static void erase_copy(weft_engine *engine, const weft_json *data) {
+    char id[ENGINE_ID];
+    const char *session = weft__id(data, "sessionId", id);
+    int r = session ? weft__session_erase(engine, session, on_copy_erased, engine) : 0;
+    if (r < 0)
+        on_copy_erased(engine, r);
+}
+
 void weft__act(weft_engine *engine, const weft_event *event, const weft_json *data) {
-    const fold *row = find_fold(event->type);
+    const fold *row = engine->opts.copy ? NULL : find_fold(event->type);
+    if (engine->opts.copy && strcmp(event->type, "session.deleted") == 0)
+        erase_copy(engine, data);
     if (row && row->act)
         row->act(engine, event, data);
 }

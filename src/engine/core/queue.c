@@ -114,6 +114,8 @@ static known_task *next_to_run(weft_engine *engine, int64_t *ret_due) {
 void weft__queue_run(weft_engine *engine) {
     int64_t due = INT64_MAX;
     known_task *task;
+    if (engine->opts.copy)
+        return;
     if (engine->phase == READY && !engine->guests_known)
         weft__guests_look(engine);
     while (engine->phase == READY && (weft__slot_free(engine, NULL) || engine->runner_count) &&

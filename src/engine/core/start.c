@@ -30,7 +30,8 @@ void weft__started(weft_engine *engine, int r) {
         weft__retention_begin(engine);
         weft__past_begin(engine);
         weft__changes_started(engine);
-        weft__runners_take_up(engine);
+        if (!engine->opts.copy)
+            weft__runners_take_up(engine);
         weft__save_if_due(engine); /* a long journal was read */
     }
     weft__later(engine->loop, &engine->ready_later);
@@ -81,7 +82,7 @@ static void hub_started(void *ctx, int r) {
     weft_engine *engine = ctx;
     if (engine->phase == GONE)
         return;
-    if (r >= 0)
+    if (r >= 0 && !engine->opts.copy)
         set_expiries(engine);
     weft__started(engine, r);
 }
@@ -99,6 +100,8 @@ static void draft_left_open(struct draft *draft, const known_question *question)
 /* Tasks first: what becomes of them decides what becomes of their questions. */
 static void draft_recovery(struct draft *draft) {
     weft_engine *engine = draft->engine;
+    if (engine->opts.copy) /* what runs there has not ended with us */
+        return;
     for (weft_link *link = engine->slots.next; link != &engine->slots && draft->count < RECOVER_EVENTS; link = link->next)
         if (!weft__task_is_lent(WEFT_CONTAINER(link, known_task, slot))) /* those go on at their runners */
             draft_lost(draft, WEFT_CONTAINER(link, known_task, slot));

@@ -523,11 +523,13 @@ static int prepare_end(weft_engine *engine, const known_task *task, const weft_j
     ret->stop_reason = weft__pack(&at, ret->stop_reason);
     ret->usage = used ? weft__pack_bytes(&at, of[USAGE].text, of[USAGE].len) : NULL;
     text = weft__text_end(text.data, text.len, WEFT_TASK_TAIL);
-    if (!task->tail && text.len) {
+    /* Of what a copy was told there may be less than there was. */
+    bool takes = text.len && (!task->tail || engine->opts.copy);
+    if (takes) {
         ret->tail = weft__strndup(engine->alloc, text.data, text.len);
         ret->tail_len = text.len;
     }
-    if (!task->tail && text.len && !ret->tail) {
+    if (takes && !ret->tail) {
         weft__free(engine->alloc, ret->strings);
         return -ENOMEM;
     }
@@ -537,6 +539,7 @@ static int prepare_end(weft_engine *engine, const known_task *task, const weft_j
 /* It will not grow any more: no more memory than it needs. */
 static void settle_tail(weft_engine *engine, known_task *task, const ending *end) {
     if (end->tail) {
+        weft__free(engine->alloc, task->tail);
         task->tail = end->tail;
         task->tail_len = task->tail_cap = end->tail_len;
         task->pub.tail = (weft_bytes){task->tail, task->tail_len};
@@ -571,8 +574,11 @@ static void take_end(weft_engine *engine, known_task *task, const weft_json *of,
     task->pub.exit_code = (int) weft__value_between(&of[EXIT_CODE], -1, -1, INT_MAX);
     task->pub.signal = (int) weft__value_between(&of[SIGNAL], 0, 0, INT_MAX);
     task->pub.output_bytes = count_or(&of[OUTPUT_BYTES], task->pub.output_bytes);
-    task->output_from = count_or(&of[OUTPUT_FROM], task->output_from);
-    task->output_to = count_or(&of[OUTPUT_TO], task->output_to);
+    /* A copy of the journal counts its own places in the stream of a session. */
+    if (!engine->opts.copy || !task->output_from) {
+        task->output_from = count_or(&of[OUTPUT_FROM], task->output_from);
+        task->output_to = count_or(&of[OUTPUT_TO], task->output_to);
+    }
     task->pub.output_cut = weft_bool_of(&of[OUTPUT_TRUNCATED], task->pub.output_cut);
     task->pub.seen = weft_bool_of(&of[SEEN], false);
     settle_tail(engine, task, end);
