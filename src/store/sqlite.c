@@ -369,4 +369,5 @@ const weft_store_kind weft__sqlite = {
     .trim = give_trim,
     .close = close_sqlite,
     .free = free_sqlite,
+    .raw = true,
 };
