@@ -220,11 +220,15 @@ uint64_t weft__change_log_last(const weft_change_log *log) {
     return log->last;
 }
 
+bool weft__change_log_has(const weft_change_log *log, uint64_t after) {
+    return after <= log->last && after + 1 >= log->first;
+}
+
 int weft__change_log_read(const weft_change_log *log, uint64_t after, size_t max_bytes, weft_buf *out, uint64_t *ret_last) {
     const weft_alloc *alloc = log->opts.alloc;
     size_t before = weft__buf_len(out);
     uint64_t last = after;
-    if (after > log->last || after + 1 < log->first)
+    if (!weft__change_log_has(log, after))
         return -ERANGE;
     int r = weft__buf_put(out, alloc, "[", 1);
     const weft_link *link = &log->entries; /* those who read are near the end */

@@ -24,6 +24,8 @@ const char *weft__change_log_name(const weft_change_log *log);
 /* The number of the last change; the first is 1. */
 uint64_t weft__change_log_last(const weft_change_log *log);
 
+/* Are the changes after this number there? */
+bool weft__change_log_has(const weft_change_log *log, uint64_t after);
 /* Add the changes after this number to out, as a JSON array of about so many bytes at most, one at least if there is one.
  * ret_last: the number of the last of them. -ERANGE: some of them are not there any more, or there never was such a number.
  */

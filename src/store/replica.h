@@ -1,6 +1,6 @@
 /* The journal of a hub on another machine, as a file here: written by copying what that hub says, never by appending. Events
- * have the positions that they have there, documents their order (but for one that was deleted and written again while it was
- * copied), and the epoch is that hub's.
+ * have the positions that they have there, documents their order (but for one that was deleted and written again while it
+ * was copied), and the epoch is that hub's.
  *
  * Everything between begin and commit becomes durable together, or not at all. Nothing that is said is believed: what does
  * not follow from what is there is refused with -EPROTO, and the file stays as the last commit left it.

@@ -368,6 +368,11 @@ const char *weft__store_epoch(const weft_store *store) {
     return store->epoch;
 }
 
+const char *weft__store_before(const weft_store *store, uint64_t *ret_head) {
+    *ret_head = store->before_head;
+    return *store->before ? store->before : NULL;
+}
+
 uint64_t weft__store_head(const weft_store *store) {
     return store->told;
 }

@@ -196,6 +196,8 @@ int weft__store_fd(const weft_store *store);
 /* Run the completions that are due, in the order in which the store did the work. Not from a callback. */
 void weft__store_dispatch(weft_store *store);
 const char *weft__store_epoch(const weft_store *store);
+/* The journal that this one was a copy of until it was promoted, and the last event that it had of that; NULL: none. */
+const char *weft__store_before(const weft_store *store, uint64_t *ret_head);
 /* The gseq of the last event followers were told of. */
 uint64_t weft__store_head(const weft_store *store);
 

@@ -146,7 +146,8 @@ typedef struct weft_store_file {
 struct weft_store {
     const weft_store_kind *kind;
     const weft_alloc *alloc;
-    char epoch[WEFT_EPOCH + 1];
+    char epoch[WEFT_EPOCH + 1], before[WEFT_EPOCH + 1];
+    uint64_t before_head; /* before "": this was never a copy */
     weft_completions completions;
     size_t max_event, max_queue;
     size_t queued;                             /* bytes of appends that have not come back */

@@ -76,6 +76,11 @@ typedef struct weft_serve_settings {
     weft_texts runner_labels, runner_agents, runner_folders;
     int64_t runner_slots; /* 0: as many as tasks may run */
 
+    /* Of a standby. */
+    const char *standby_of; /* NULL: it is none */
+    const char *standby_token, *standby_ca;
+    bool discard;
+
     /* Of an AIWG daemon. */
     int64_t aiwg_beat_ms;
     bool aiwg_job_actions;

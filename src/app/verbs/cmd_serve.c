@@ -23,6 +23,7 @@
 #include "serve_tokens.h"
 #include "serve_web.h"
 #include "signals.h"
+#include "standby.h"
 #include "trust_view.h"
 #include "uplink.h"
 #include "wiring.h"
@@ -515,6 +516,30 @@ static weft_exit open_hub(serving *self) {
     return weft__serve_hub_start(self->hub, self->server);
 }
 
+/* Be a standby as long as nobody promotes it. *ret_ended: it was stopped before. */
+static weft_exit stand_by(serving *self, bool *ret_ended) {
+    const weft_serve_settings *typed = self->app->settings;
+    const char *path = self->how->store_path ? self->how->store_path : self->app->layout->store;
+    weft_standby_opts opts = {.app = self->app,
+                              .daemon = &self->daemon,
+                              .path = path,
+                              .url = typed->standby_of,
+                              .token_file = typed->standby_token,
+                              .ca = typed->standby_ca,
+                              .discard = typed->discard};
+    bool hub = true;
+    *ret_ended = false;
+    if (!typed->standby_of)
+        return typed->discard || typed->standby_token || typed->standby_ca
+                   ? weft__misused(self->app, "--discard, --standby-token and --standby-ca belong to --standby-of")
+                   : WEFT_DONE;
+    if (!self->daemon.held || !weft__store_has_files(store_kind(self)) || !weft__store_lasts(store_kind(self)))
+        return weft__misused(self->app, "a standby keeps its copy in a file: store.kind must be sqlite");
+    weft_exit status = weft__standby_run(&opts, &hub);
+    *ret_ended = !hub;
+    return status;
+}
+
 static weft_exit open_and_serve(serving *self) {
     bool network;
     weft_exit status = check_urls(self, &network);
@@ -531,6 +556,10 @@ static weft_exit open_and_serve(serving *self) {
     raise_descriptor_limit();
     signal(SIGPIPE, SIG_IGN); /* standard output may be a peer that leaves */
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a disk that is full: an error, not our end */
+    bool ended;
+    status = stand_by(self, &ended);
+    if (status || ended)
+        return status;
     status = open_hub(self);
     if (status == WEFT_DONE)
         status = listen_at_home(self);
@@ -610,6 +639,13 @@ const weft_option weft__serve_options[] = {
                 "listen beyond this machine without TLS"),
     WEFT_OPTION(weft_serve_settings, rate, number, "rate", 0, "N", "requests a minute for a network client (default 6000)"),
     WEFT_OPTION(weft_serve_settings, no_rate, flag, "no-rate", 0, NULL, "as many requests as they like"),
+    WEFT_OPTION(weft_serve_settings, standby_of, text, "standby-of", 0, "URL",
+                "copy the journal of the hub there until \"weft promote\"; then be a hub"),
+    WEFT_OPTION(weft_serve_settings, standby_token, text, "standby-token", 0, "FILE",
+                "file with the token for it, which has the scope \"standby\""),
+    WEFT_OPTION(weft_serve_settings, standby_ca, text, "standby-ca", 0, "FILE", "who signs its certificate"),
+    WEFT_OPTION(weft_serve_settings, discard, flag, "discard", 0, NULL,
+                "with --standby-of: move a journal aside that is here and is no copy of that hub's"),
     WEFT_OPTION(weft_serve_settings, aiwg, flag, "aiwg", 0, NULL, "be an AIWG daemon: its files in .aiwg, its agent"),
     {0},
 };
@@ -621,6 +657,8 @@ static const char *const examples[] = {
     "somewhere else",
     "weft serve --listen wss://0.0.0.0:8443/ws --tls-cert cert.pem --tls-key key.pem --allow-host example.org",
     "for other machines",
+    "weft serve --standby-of wss://hub.example:8443/ws --standby-token token",
+    "copy that hub's journal, to take its place when it is gone",
     NULL,
 };
 
