@@ -31,6 +31,7 @@ int weft__demo_main(int argc, char **argv);
     ROW(weft__answer_verb)     \
     ROW(weft__worktree_verb)   \
     ROW(weft__runner_verb)     \
+    ROW(weft__promote_verb)    \
     ROW(weft__hubs_verb)       \
     ROW(weft__approvals_verb)  \
     ROW(weft__session_verb)    \

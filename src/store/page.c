@@ -50,11 +50,13 @@ int weft__page_add(weft_read_job *job, const weft_event *event) {
                                                              : keep_in_arena(job, event->stream, strlen(event->stream));
     copy.type = keep_in_arena(job, event->type, strlen(event->type));
     copy.data.data = keep_in_arena(job, event->data.data, event->data.len);
-    if (!copy.stream || !copy.type || !copy.data.data)
+    copy.key = job->query.raw && event->key ? keep_in_arena(job, event->key, strlen(event->key)) : NULL;
+    if (!copy.stream || !copy.type || !copy.data.data || (job->query.raw && event->key && !copy.key))
         return -ENOMEM;
     job->events[job->page.count++] = copy;
     job->page.events = job->events;
-    job->page.last = job->query.stream || job->query.documents ? event->seq : event->gseq;
+    bool by_seq = job->query.stream || job->query.documents || job->query.raw == WEFT_RAW_STREAMS;
+    job->page.last = by_seq ? event->seq : event->gseq;
     /* A first event above the limit makes the page full, not the difference negative. */
     job->data_bytes +=
         event->data.len < job->query.max_bytes - job->data_bytes ? event->data.len : job->query.max_bytes - job->data_bytes;

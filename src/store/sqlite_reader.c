@@ -13,15 +13,15 @@ static int take_event_row(sqlite3_stmt *row, const char *stream, weft_event *ret
         .gseq = (uint64_t) sqlite3_column_int64(row, 0),
         .seq = (uint64_t) sqlite3_column_int64(row, 2),
         .time_ms = sqlite3_column_int64(row, 3),
+        .key = (const char *) sqlite3_column_text(row, 5),
     };
-    const char *key = (const char *) sqlite3_column_text(row, 5);
     const void *data = sqlite3_column_blob(row, 6); /* NULL when empty */
     event.data = (weft_bytes){data ? data : "", (size_t) sqlite3_column_bytes(row, 6)};
     if (sqlite3_errcode(sqlite3_db_handle(row)) == SQLITE_NOMEM)
         return -ENOMEM;
     if (!event.stream || !event.type)
         return -EUCLEAN;
-    if (sqlite3_column_int64(row, 7) != weft__sq_sum_event(sqlite3_column_int64(row, 1), &event, key))
+    if (sqlite3_column_int64(row, 7) != weft__sq_sum_event(sqlite3_column_int64(row, 1), &event, event.key))
         return -EUCLEAN;
     *ret = event;
     return 0;
@@ -168,6 +168,70 @@ static int read_documents(weft_sq *sq, weft_read_job *job) {
     return r < 0 ? r : 0;
 }
 
+/* ---- for copies of the journal ---- */
+
+#define REMOVED_AT_ONCE 50000 /* rows that are looked at for one page: some 10 ms */
+
+static int take_trimmed_stream(sqlite3_stmt *row, weft_event *ret) {
+    weft_event event = {
+        .stream = (const char *) sqlite3_column_text(row, 1),
+        .type = "stream",
+        .data = {"", 0},
+        .seq = (uint64_t) sqlite3_column_int64(row, 0),
+        .gseq = (uint64_t) sqlite3_column_int64(row, 3),
+    };
+    if (sqlite3_errcode(sqlite3_db_handle(row)) == SQLITE_NOMEM)
+        return -ENOMEM;
+    if (!event.stream ||
+        sqlite3_column_int64(row, 4) !=
+            weft__sq_sum_stream((int64_t) event.seq, event.stream, sqlite3_column_int64(row, 2), (int64_t) event.gseq))
+        return -EUCLEAN;
+    *ret = event;
+    return 0;
+}
+
+static int read_trimmed_streams(weft_sq *sq, weft_read_job *job) {
+    weft_event event;
+    int r = weft__page_begin(job, sq->base.epoch, INT64_MAX, 0, 0);
+    sqlite3_stmt *row = r == 0 ? weft__sq_prepare(&sq->read, WEFT_SQ_TRIMMED, &r) : NULL;
+    if (!row)
+        return r;
+    sqlite3_bind_int64(row, 1, (int64_t) job->query.after);
+    while ((r = weft__sq_step(row)) > 0)
+        if ((r = take_trimmed_stream(row, &event)) < 0 || (r = weft__page_add(job, &event)) <= 0)
+            break;
+    sqlite3_reset(row);
+    return r < 0 ? r : 0;
+}
+
+static int read_removed(weft_sq *sq, weft_read_job *job) {
+    weft_sq_state state;
+    int r = weft__sq_load_state(&sq->read, &state);
+    if (r <= 0)
+        return r < 0 ? r : -EUCLEAN;
+    r = weft__page_begin(job, sq->base.epoch, (uint64_t) state.head, 0, 0);
+    sqlite3_stmt *row = r == 0 ? weft__sq_prepare(&sq->read, WEFT_SQ_REMOVED, &r) : NULL;
+    if (!row)
+        return r;
+    uint64_t after = job->query.after, upto = (uint64_t) state.head;
+    if (upto - after > REMOVED_AT_ONCE)
+        upto = after + REMOVED_AT_ONCE;
+    sqlite3_bind_int64(row, 1, (int64_t) after);
+    sqlite3_bind_int64(row, 2, (int64_t) upto);
+    while ((r = weft__sq_step(row)) > 0) {
+        weft_event event = {
+            .stream = "", .type = WEFT_REMOVED, .data = {"", 0}, .gseq = (uint64_t) sqlite3_column_int64(row, 0)};
+        if ((r = weft__page_add(job, &event)) <= 0)
+            break;
+    }
+    sqlite3_reset(row);
+    if (r == 0 && !job->page.more) {
+        job->page.last = upto;
+        job->page.more = upto < (uint64_t) state.head;
+    }
+    return r < 0 ? r : 0;
+}
+
 static int read_page(weft_sq *sq, weft_read_job *job) {
     /* A position no event can have; SQLite's numbers end at 2^63. */
     if (job->query.after > INT64_MAX)
@@ -175,9 +239,11 @@ static int read_page(weft_sq *sq, weft_read_job *job) {
     int r = weft__sq_do(&sq->read, WEFT_SQ_BEGIN);
     if (r < 0)
         return r;
-    r = job->query.documents ? read_documents(sq, job)
-        : job->query.stream  ? read_stream(sq, job)
-                             : read_all_streams(sq, job);
+    r = job->query.raw == WEFT_RAW_STREAMS   ? read_trimmed_streams(sq, job)
+        : job->query.raw == WEFT_RAW_REMOVED ? read_removed(sq, job)
+        : job->query.documents               ? read_documents(sq, job)
+        : job->query.stream                  ? read_stream(sq, job)
+                                             : read_all_streams(sq, job);
     int ended = weft__sq_do(&sq->read, WEFT_SQ_COMMIT);
     if (ended < 0 && !sqlite3_get_autocommit(sq->read.db))
         weft__sq_do(&sq->read, WEFT_SQ_ROLLBACK);

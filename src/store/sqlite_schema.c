@@ -84,6 +84,8 @@ static const char *const texts[WEFT_SQ_STATEMENTS] = {
     [WEFT_SQ_DROP] = "DELETE FROM document WHERE key = ?",
     [WEFT_SQ_DOCUMENTS] = "SELECT id, key, data, sum FROM document WHERE id > ? ORDER BY id",
     [WEFT_SQ_DOCUMENT] = "SELECT id, key, data, sum FROM document WHERE id > ? AND key = ?",
+    [WEFT_SQ_TRIMMED] = "SELECT id, name, head, trimmed, sum FROM stream WHERE id > ? AND trimmed > 0 ORDER BY id",
+    [WEFT_SQ_REMOVED] = "SELECT gseq FROM event WHERE gseq > ? AND gseq <= ? AND type = '" WEFT_REMOVED "' ORDER BY gseq",
 };
 
 /* Statements */

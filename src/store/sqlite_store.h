@@ -78,6 +78,8 @@ enum weft_sq_statement {
     WEFT_SQ_DROP,
     WEFT_SQ_DOCUMENTS,
     WEFT_SQ_DOCUMENT,
+    WEFT_SQ_TRIMMED,
+    WEFT_SQ_REMOVED,
     WEFT_SQ_STATEMENTS,
 };
 

@@ -115,6 +115,8 @@ int weft__sq_trim(weft_sq *sq, weft_trim_job *job) {
     r = find_cut(sq, &job->trim, &cut);
     if (r >= 0 && cut.count)
         r = remove_cut(sq, &cut);
+    if (r >= 0 && cut.count)
+        job->piece = (uint64_t) cut.gseq;
     job->step = (uint64_t) cut.count;
     return r < 0 ? r : cut.count == PIECE;
 }

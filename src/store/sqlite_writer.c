@@ -105,6 +105,7 @@ static void settle_group(weft_sq *sq, weft_link *jobs, int r) {
             continue;
         weft_trim_job *trim = (weft_trim_job *) (void *) job;
         trim->removed += trim->step;
+        trim->cut = trim->piece;
         if (job->r > 0 && weft__store_worker_stopping(&sq->writer))
             job->r = -ECANCELED;
         if (job->r > 0) {

@@ -196,6 +196,14 @@ int weft__store_append(weft_store *store, const weft_append *append, weft_append
 static void finish_append(weft_store *store, weft_append_job *job) {
     store->queued -= job->job.bytes;
     store->failures += job->job.r < 0;
+    if (store->tap && job->job.r >= 0 && !job->repeat)
+        store->tap(store->tap_ctx, &(weft_store_change){.events = job->events,
+                                                        .count = job->count,
+                                                        .key = job->key,
+                                                        .documents = job->documents,
+                                                        .document_count = job->document_count,
+                                                        .removals = job->removals,
+                                                        .removal_count = job->removal_count});
     if (job->done)
         job->done(job->job.ctx, job->job.r, job->events, job->count, job->repeat);
 }
@@ -207,13 +215,16 @@ static int check_query(const weft_query *query) {
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (names[i] && !name_fits(names[i]))
             return -EINVAL;
-    if ((query->epoch && strlen(query->epoch) > WEFT_STORE_NAME) || query->max_events > WEFT_STORE_PAGE)
+    if ((query->epoch && strlen(query->epoch) > WEFT_STORE_NAME) || query->max_events > WEFT_STORE_PAGE ||
+        (query->raw && (query->stream || query->documents || query->until || query->aside)))
         return -EINVAL;
     return 0;
 }
 
 int weft__store_read(weft_store *store, const weft_query *query, weft_page_done *done, void *ctx) {
     int r = store->closing ? -ECANCELED : check_query(query);
+    if (r == 0 && query->raw && !store->kind->raw)
+        r = -ENOTSUP;
     if (r < 0)
         return r;
     weft_read_job *job = new_job(store, WEFT_JOB_READ,
@@ -265,7 +276,10 @@ static void finish_read(weft_read_job *job) {
     job->done(job->job.ctx, r, r < 0 ? NULL : &job->page);
 }
 
-static void finish_trim(weft_trim_job *job) {
+/* What went before it broke off stays gone. */
+static void finish_trim(weft_store *store, weft_trim_job *job) {
+    if (store->tap && job->cut)
+        store->tap(store->tap_ctx, &(weft_store_change){.trimmed = job->cut, .stream = job->trim.stream});
     if (job->done)
         job->done(job->job.ctx, job->job.r, job->removed);
 }
@@ -282,7 +296,7 @@ static void finish_store_job(weft_store *store, weft_job *job) {
         finish_read(whole);
         break;
     case WEFT_JOB_TRIM:
-        finish_trim(whole);
+        finish_trim(store, whole);
         break;
     case WEFT_JOB_DELIVERY:
         weft__follow_tell(store, whole);
@@ -338,12 +352,25 @@ weft_store *weft__store_close(weft_store *store) {
     return NULL;
 }
 
+int weft__store_tap(weft_store *store, weft_store_tap *tap, void *ctx) {
+    if (tap && !store->kind->raw)
+        return -ENOTSUP;
+    store->tap = tap;
+    store->tap_ctx = ctx;
+    return 0;
+}
+
 int weft__store_fd(const weft_store *store) {
     return store->completions.fd;
 }
 
 const char *weft__store_epoch(const weft_store *store) {
     return store->epoch;
+}
+
+const char *weft__store_before(const weft_store *store, uint64_t *ret_head) {
+    *ret_head = store->before_head;
+    return *store->before ? store->before : NULL;
 }
 
 uint64_t weft__store_head(const weft_store *store) {

@@ -36,6 +36,7 @@ typedef struct weft_event {
     int64_t time_ms; /* wall clock, the writer's */
     uint64_t seq;    /* both 0 in an append: the store gives them */
     uint64_t gseq;
+    const char *key; /* of a page with WEFT_RAW_EVENTS: the key of the append that it was the first of; otherwise NULL */
 } weft_event;
 
 /* Why a position cannot be read on from. A positive value, where an errno would be negative. */
@@ -76,6 +77,16 @@ typedef struct weft_append {
  * longer kept. */
 typedef void weft_append_done(void *ctx, int r, const weft_event *events, size_t count, bool repeat);
 
+/* What a copy of the journal needs besides what readers are shown; -ENOTSUP: this kind cannot say. Documents are read as
+ * they are. */
+typedef enum weft_raw_page {
+    WEFT_RAW_NONE,
+    WEFT_RAW_EVENTS,  /* over all, with their keys */
+    WEFT_RAW_STREAMS, /* those that were trimmed, each as an event: stream is its name, seq its place, which is the position,
+                         gseq the seq of the last of its events that is gone */
+    WEFT_RAW_REMOVED, /* events whose content was taken out, without it; a page may be empty although there is more */
+} weft_raw_page;
+
 /* Read one page. Strings and data are borrowed. */
 typedef struct weft_query {
     const char *stream; /* NULL: all streams, and positions are gseq */
@@ -89,6 +100,7 @@ typedef struct weft_query {
     const char *aside;  /* over all: streams whose names begin so are trimmed on their own, and what is gone from them is no
                            gap; NULL: what is gone from any stream is */
     const char *but;    /* with aside: one of those streams, from which nothing may be gone; NULL: none */
+    weft_raw_page raw;  /* with it, only after, epoch, oldest and the maxima count */
     size_t max_events;  /* 0: 256. A page has at least one event if there is one, */
     size_t max_bytes;   /* 0: 256 KiB. however large that is. */
 } weft_query;
@@ -114,6 +126,24 @@ typedef struct weft_trim {
 } weft_trim;
 /* How many events went, also when it broke off (r < 0) halfway. */
 typedef void weft_trim_done(void *ctx, int r, uint64_t removed);
+
+/* A change of the journal that took effect: an append, or what was trimmed. Borrowed. */
+typedef struct weft_store_change {
+    const weft_event *events; /* with their positions */
+    size_t count;
+    const char *key;                /* NULL: none */
+    const weft_document *documents; /* after the events */
+    size_t document_count;
+    const uint64_t *removals; /* and after these */
+    size_t removal_count;
+    uint64_t trimmed;   /* not 0: nothing of the above, but events up to this gseq are gone, */
+    const char *stream; /* from this stream; NULL: from all */
+} weft_store_change;
+/* Hear of every change from now on, in the order in which they took effect, each before its completion. Whoever applies
+ * them to a copy of what was there when it began has the journal. tap NULL: no more. One at a time; not from tap itself.
+ * -ENOTSUP: others write to this journal as well, or its kind has no raw pages. */
+typedef void weft_store_tap(void *ctx, const weft_store_change *change);
+int weft__store_tap(weft_store *store, weft_store_tap *tap, void *ctx);
 
 /* Being told. on_start: the position holds, everything after it follows. on_live: the replay has caught up. on_end: a
  * weft_gap, a negative errno, or -ECANCELED when the store closes; the follow is over and freed. on_start and on_live may be
@@ -166,6 +196,8 @@ int weft__store_fd(const weft_store *store);
 /* Run the completions that are due, in the order in which the store did the work. Not from a callback. */
 void weft__store_dispatch(weft_store *store);
 const char *weft__store_epoch(const weft_store *store);
+/* The journal that this one was a copy of until it was promoted, and the last event that it had of that; NULL: none. */
+const char *weft__store_before(const weft_store *store, uint64_t *ret_head);
 /* The gseq of the last event followers were told of. */
 uint64_t weft__store_head(const weft_store *store);
 

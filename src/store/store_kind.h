@@ -73,7 +73,9 @@ typedef struct weft_trim_job {
     weft_trim_done *done;
     weft_trim trim;
     uint64_t removed;
-    uint64_t step; /* in the transaction under way, for kinds that work in pieces */
+    uint64_t cut;   /* the gseq of the last that went; */
+    uint64_t piece; /* and of the last that goes in the transaction under way */
+    uint64_t step;  /* in the transaction under way, for kinds that work in pieces */
     char strings[];
 } weft_trim_job;
 
@@ -125,6 +127,7 @@ struct weft_store_kind {
     void (*close)(weft_store *store);
     /* Free it, once the completions of close have run. */
     void (*free)(weft_store *store);
+    bool raw; /* it reads with weft_query.raw, and says in a trim's job how far that went */
 };
 
 /* A file the store stands on. What identifies it is fixed once the store is open. */
@@ -143,7 +146,8 @@ typedef struct weft_store_file {
 struct weft_store {
     const weft_store_kind *kind;
     const weft_alloc *alloc;
-    char epoch[WEFT_EPOCH + 1];
+    char epoch[WEFT_EPOCH + 1], before[WEFT_EPOCH + 1];
+    uint64_t before_head; /* before "": this was never a copy */
     weft_completions completions;
     size_t max_event, max_queue;
     size_t queued;                             /* bytes of appends that have not come back */
@@ -153,6 +157,8 @@ struct weft_store {
     size_t held_count;
     void (*on_held)(void *ctx); /* NULL: none is held */
     void *held_ctx;
+    weft_store_tap *tap; /* NULL: nobody listens */
+    void *tap_ctx;
     bool more; /* while the kind takes an append: another one follows at once, so nobody needs to be woken for this one */
     weft_link follows;
     bool dispatching, closing;

@@ -2,7 +2,7 @@
 # Help, mistakes and completions: what the tables of the verbs are turned into.
 . "$(dirname "$0")/kit.bash"
 
-verbs="serve start stop restart reload status logs top trust store token open pair task worktree runner hubs build mcp sub chat plan answer approvals session agents cost automation events acp doctor call notify listen methods describe ping bridge bench config completion man version help"
+verbs="serve start stop restart reload status logs top trust store token open pair task worktree runner promote hubs build mcp sub chat plan answer approvals session agents cost automation events acp doctor call notify listen methods describe ping bridge bench config completion man version help"
 
 run "$weft"
 exits "no arguments is short help" 0

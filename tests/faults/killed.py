@@ -95,4 +95,5 @@ def a_repeat_after_the_kill_is_the_same_task():
         assert connection.call("task.stats")["total"] == 1
 
 
-main([killed_under_writers, a_repeat_after_the_kill_is_the_same_task])
+if __name__ == "__main__":
+    main([killed_under_writers, a_repeat_after_the_kill_is_the_same_task])

@@ -92,6 +92,9 @@ static const char *next_after_error(const weft_error *error) {
         {"ruleNotFound", "\"weft automation\" shows which there are."},
         {"shuttingDown", "The daemon is stopping; \"weft start\" starts it again."},
         {"storeBusy", "The disk cannot keep up. Nothing was stored: try again in a moment."},
+        {"hubAnswers", "Stop it where it runs; or --force, and make sure that nobody uses it any more."},
+        {"noCopy", "\"weft status\" shows how far it is."},
+        {"standby", "\"weft status\" shows how far it is."},
         {"storageFailed", "The disk refused it: \"weft doctor\" looks at it. Nothing was stored."},
     };
     const char *reason = weft_get_str(&error->data, "reason", "");

@@ -79,6 +79,10 @@ typedef struct weft_serve_settings {
     /* Of a relay. */
     weft_texts relay; /* none: it is none */
     const char *relay_token_file;
+    /* Of a standby. */
+    const char *standby_of; /* NULL: it is none */
+    const char *standby_token, *standby_ca;
+    bool discard;
 
     /* Of an AIWG daemon. */
     int64_t aiwg_beat_ms;

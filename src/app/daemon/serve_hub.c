@@ -21,6 +21,7 @@
 #include "event_stream.h"
 #include "failure.h"
 #include "hub_clients.h"
+#include "hub_methods.h"
 #include "loop.h"
 #include "mcp_engine.h"
 #include "metrics.h"
@@ -712,6 +713,7 @@ weft_serve_hub *weft__serve_hub_close(weft_serve_hub *self) {
     self->hub.mcp = NULL;
     weft__mcp_engine_close(self->mcp);
     weft__hub_clients_free(self->hub.clients);
+    weft__hub_journal_free(&self->hub);
     weft__hub_metrics_free(&self->hub);
     weft__automation_free(self->automation);
     self->hub.plans = weft__plans_free(self->plans);

@@ -20,7 +20,7 @@
 /* ---- names and scopes ---- */
 
 static bool is_scope(const char *text, size_t len) {
-    static const char *const names[] = {"read", "work", "admin", "metrics", "exec", "runner"};
+    static const char *const names[] = {"read", "work", "admin", "metrics", "exec", "runner", "standby"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strlen(names[i]) == len && memcmp(text, names[i], len) == 0)
             return true;

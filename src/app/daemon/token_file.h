@@ -30,7 +30,7 @@ typedef struct weft_token_list {
 
 /* "read,work" or "read work" as "read work". -EINVAL: one of them is no scope, or there is none. */
 int weft__token_scopes(const char *text, char ret[WEFT_TOKEN_SCOPES]);
-#define WEFT_TOKEN_SCOPE_NAMES "read, work, admin, metrics, exec, runner"
+#define WEFT_TOKEN_SCOPE_NAMES "read, work, admin, metrics, exec, runner, standby"
 /* 1 to 64 letters, digits, dots, dashes and underscores; not "token", which is the first start's. */
 bool weft__token_is_name(const char *name);
 

@@ -24,6 +24,7 @@
 #include "serve_tokens.h"
 #include "serve_web.h"
 #include "signals.h"
+#include "standby.h"
 #include "trust_view.h"
 #include "uplink.h"
 #include "wiring.h"
@@ -607,6 +608,32 @@ static void close_all(serving *self) {
     self->loop = weft_loop_free(self->loop);
 }
 
+/* Be a standby as long as nobody promotes it. *ret_ended: it was stopped before. */
+static weft_exit stand_by(serving *self, bool *ret_ended) {
+    const weft_serve_settings *typed = self->app->settings;
+    const char *path = self->how->store_path ? self->how->store_path : self->app->layout->store;
+    weft_standby_opts opts = {.app = self->app,
+                              .daemon = &self->daemon,
+                              .path = path,
+                              .url = typed->standby_of,
+                              .token_file = typed->standby_token,
+                              .ca = typed->standby_ca,
+                              .discard = typed->discard};
+    bool hub = true;
+    *ret_ended = false;
+    if (!typed->standby_of)
+        return typed->discard || typed->standby_token || typed->standby_ca
+                   ? weft__misused(self->app, "--discard, --standby-token and --standby-ca belong to --standby-of")
+                   : WEFT_DONE;
+    if (typed->relay.count)
+        return weft__misused(self->app, "--standby-of and --relay do not go together: a standby serves nobody");
+    if (!self->daemon.held || !weft__store_has_files(store_kind(self)) || !weft__store_lasts(store_kind(self)))
+        return weft__misused(self->app, "a standby keeps its copy in a file: store.kind must be sqlite");
+    weft_exit status = weft__standby_run(&opts, &hub);
+    *ret_ended = !hub;
+    return status;
+}
+
 static weft_exit open_and_serve(serving *self) {
     bool network;
     weft_exit status = check_urls(self, &network);
@@ -623,6 +650,10 @@ static weft_exit open_and_serve(serving *self) {
     raise_descriptor_limit();
     signal(SIGPIPE, SIG_IGN); /* standard output may be a peer that leaves */
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a disk that is full: an error, not our end */
+    bool ended = false;
+    status = stand_by(self, &ended);
+    if (status || ended)
+        return status;
     for (;;) {
         self->anew = false;
         status = serve_once(self);
@@ -692,6 +723,13 @@ const weft_option weft__serve_options[] = {
                 "follow this hub and serve what happens there: a name of \"weft hubs\", a URL, or NAME=URL"),
     WEFT_OPTION(weft_serve_settings, relay_token_file, text, "relay-token-file", 0, "FILE",
                 "the token for hubs that are written as URLs"),
+    WEFT_OPTION(weft_serve_settings, standby_of, text, "standby-of", 0, "URL",
+                "copy the journal of the hub there until \"weft promote\"; then be a hub"),
+    WEFT_OPTION(weft_serve_settings, standby_token, text, "standby-token", 0, "FILE",
+                "file with the token for it, which has the scope \"standby\""),
+    WEFT_OPTION(weft_serve_settings, standby_ca, text, "standby-ca", 0, "FILE", "who signs its certificate"),
+    WEFT_OPTION(weft_serve_settings, discard, flag, "discard", 0, NULL,
+                "with --standby-of: move a journal aside that is here and is no copy of that hub's"),
     WEFT_OPTION(weft_serve_settings, aiwg, flag, "aiwg", 0, NULL, "be an AIWG daemon: its files in .aiwg, its agent"),
     {0},
 };
@@ -705,6 +743,8 @@ static const char *const examples[] = {
     "for other machines",
     "weft serve --relay box",
     "a relay: what happens at the hub box, for clients of its own",
+    "weft serve --standby-of wss://hub.example:8443/ws --standby-token token",
+    "copy that hub's journal, to take its place when it is gone",
     NULL,
 };
 

@@ -7,6 +7,7 @@
 #include "connection.h"
 #include "daemon.h"
 #include "failure.h"
+#include "time_text.h"
 
 /* It answers in a millisecond, or it is stuck. */
 #define ANSWER_MS 5000
@@ -117,16 +118,39 @@ static void put_relayed_hubs(const weft_app *app, const weft_json *hubs) {
     }
 }
 
+/* How far the copy is, and what would be missing now. */
+static void put_standby(const weft_app *app, const weft_json *standby) {
+    char age[WEFT_TIME_TEXT];
+    long long lacks = (long long) weft_get_int(standby, "behind", 0);
+    put_status_label(app, "standby");
+    fprintf(app->out.file, "of %s, %s\n", weft_get_str(standby, "of", ""), weft_get_str(standby, "state", ""));
+    put_status_label(app, "copy");
+    if (weft_get_bool(standby, "whole", false))
+        fprintf(app->out.file, "up to event %lld, %lld behind", (long long) weft_get_int(standby, "head", 0), lacks);
+    else
+        fprintf(app->out.file, "not whole yet: %lld of %lld events", (long long) weft_get_int(standby, "copied", 0),
+                (long long) weft_get_int(standby, "hubHead", 0));
+    if (weft_get_int(standby, "behindMs", 0))
+        fprintf(app->out.file, ", for %s", weft__duration(age, weft_get_int(standby, "behindMs", 0)));
+    fprintf(app->out.file, "\n");
+    put_status_text(app, "heard", weft_get_str(standby, "heardAt", "never"));
+}
+
 static void put_status(const weft_app *app, const weft_json *status, const weft_json *agents) {
     weft_json ours = weft_get(status, "weft"), urls = weft_get(&ours, "urls");
     weft_json config = weft_get(&ours, "config"), clients = weft_pointer(status, "/subsystems/ipc/clients");
     weft_json parts = weft_get(status, "subsystems"), tasks = weft_get(&parts, "supervisor");
+    weft_json standby = weft_get(&ours, "standby");
     put_running_line(app, status);
     put_troubles(app, &parts);
     put_skipped(app, &parts);
     put_status_text(app, "folder", weft_get_str(&ours, "folder", ""));
     for (weft_iter it = weft_iterate(&urls); weft_next(&it);)
         put_status_text(app, "endpoint", weft_str_of(&it.value, ""));
+    if (standby.text) {
+        put_standby(app, &standby);
+        return;
+    }
     put_status_label(app, "tasks");
     fprintf(app->out.file, "%lld running, %lld waiting\n", (long long) weft_get_int(&tasks, "running", 0),
             (long long) weft_get_int(&tasks, "queued", 0));

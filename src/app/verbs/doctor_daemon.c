@@ -155,6 +155,25 @@ static void tell_relayed_hubs(weft_doctor *doctor, const weft_json *status) {
     }
 }
 
+/* A standby: is its copy whole, and does it follow? */
+static void tell_standby(weft_doctor *doctor, const weft_json *status) {
+    weft_json standby = weft_pointer(status, "/weft/standby");
+    bool whole = weft_get_bool(&standby, "whole", false);
+    bool follows = strcmp(weft_get_str(&standby, "state", ""), "following") == 0;
+    if (!standby.text)
+        return;
+    weft__doctor_tell(doctor,
+                      !whole    ? WEFT_FINDING_PROBLEM
+                      : follows ? WEFT_FINDING_OK
+                                : WEFT_FINDING_WARNING,
+                      !whole     ? "It cannot be promoted before. \"weft status\" shows how far it is."
+                      : !follows ? "If that hub is gone: \"weft promote\". Otherwise it goes on by itself."
+                                 : NULL,
+                      "standby of %s: %s, %lld events behind, heard %s", weft_get_str(&standby, "of", ""),
+                      whole ? weft_get_str(&standby, "state", "") : "the copy is not whole yet",
+                      (long long) weft_get_int(&standby, "behind", 0), weft_get_str(&standby, "heardAt", "never"));
+}
+
 /* How it is, in its own words. The failure is ours to tell, so nothing is explained on the way. */
 static void ask_daemon(weft_doctor *doctor) {
     WEFT_ANSWER answer = {0};
@@ -181,6 +200,7 @@ static void ask_daemon(weft_doctor *doctor) {
                           well ? NULL : "\"weft status\" and \"weft logs\" say why.", "runs, pid %lld, %s",
                           (long long) weft_get_int(answer.result, "pid", 0), health);
         tell_troubles(doctor, answer.result);
+        tell_standby(doctor, answer.result);
         if (strcmp(weft_str_of(&version, weft_version()), weft_version()) != 0)
             weft__doctor_tell(doctor, WEFT_FINDING_WARNING, "weft restart", "it is version %s, this program is %s",
                               weft_str_of(&version, "?"), weft_version());

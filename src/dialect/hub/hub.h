@@ -74,6 +74,7 @@ struct weft_hub {
     const weft_alloc *alloc;
     struct weft_traffic *traffic;           /* the messages that somebody watches (traffic.h); NULL: nobody does */
     struct weft_health *health;             /* figures of the last minutes (health.h); NULL: none are kept */
+    struct weft_journal_share *journal;     /* standbys that copy the journal; NULL: there were none */
     struct weft_hub_metrics *metrics;       /* what is counted of tasks (metrics.h); NULL: nothing is */
     size_t passage_files, passage_bytes;    /* what agents read and write now, see passages.h */
     size_t histories;                       /* that are being read for tinyvex */
@@ -94,6 +95,7 @@ struct weft_hub {
 #define WEFT_ADMIN "admin"     /* stop the daemon, switch rules and agents */
 #define WEFT_METRICS "metrics" /* read the figures */
 #define WEFT_RUNNER "runner"   /* run tasks on another machine */
+#define WEFT_STANDBY "standby" /* copy the journal */
 
 /* A row's flag: not for agents. They may read and submit work; answering questions, ending work and changing the daemon is
  * for people and their programs. */

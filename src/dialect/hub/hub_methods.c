@@ -22,6 +22,7 @@
     S_IS("package", S_STRING), \
     "\"name\",\"driver\",\"command\",\"found\",\"isDefault\",\"preset\"")
 
+#define S_BEFORE S_OF(S_IS("epoch", S_STRING) "," S_IS("head", S_COUNT), "\"epoch\",\"head\"")
 #define S_LEASE_STATE "{\"enum\":[\"held\",\"done\",\"over\",\"gone\"]}"
 #define S_LEASE S_OF( \
     S_IS("lease", S_COUNT) "," \
@@ -383,6 +384,34 @@ static const weft_error_row revoke_errors[] = {
     ERRORS_OF_WRITING, {0}};
 static const weft_error_row cost_errors[] = {
     WEFT_ERROR_PARAMS, {404, "There is no such task", "taskNotFound"}, ERROR_SESSION, {0}};
+#define ERROR_NOT_FOLLOWING                                                                                                 \
+    { 409, "This connection has not said what it has", "notFollowing" }
+static const weft_error_row follow_errors[] = {
+    WEFT_ERROR_PARAMS,
+    WEFT_ERROR_AGENT,
+    {409, "This journal, or this connection, cannot be followed", "cannotFollow"},
+    {429, "Too many standbys follow already", "tooManyStandbys"},
+    WEFT_ERROR_STOPPING,
+    {0},
+};
+static const weft_error_row journal_page_errors[] = {
+    WEFT_ERROR_PARAMS,
+    WEFT_ERROR_AGENT,
+    ERROR_NOT_FOLLOWING,
+    {409, "There is no such position in this journal", "futureSeq"},
+    WEFT_ERROR_STOPPING,
+    WEFT_ERROR_STORAGE,
+    {0},
+};
+static const weft_error_row journal_changes_errors[] = {
+    WEFT_ERROR_PARAMS,
+    WEFT_ERROR_AGENT,
+    ERROR_NOT_FOLLOWING,
+    {409, "Changes after this number are not kept any more", "changesGone"},
+    {0},
+};
+static const weft_error_row piece_errors[] = {
+    WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, ERROR_NOT_FOLLOWING, {409, "There is no such piece", "noPiece"}, {0}};
 static const weft_error_row hello_errors[] = {
     WEFT_ERROR_PARAMS,
     WEFT_ERROR_AGENT,
@@ -720,6 +749,44 @@ static const weft_method methods[] = {
      .scope = WEFT_READ,
      .result = S_OF(S_IS("runners", S_LIST(S_RUNNER)), "\"runners\""),
      .errors = list_errors},
+    /* hub_methods_journal.c */
+    {.name = "journal.follow",
+     .handler = weft__hub_journal_follow,
+     .params = weft__hub_journal_follow_params,
+     .help = "from a standby: follow the journal with this connection. resumed: journal.changes goes on after that number",
+     .scope = WEFT_STANDBY,
+     .result = S_OF(S_IS("epoch", S_STRING) "," S_IS("log", S_STRING) "," S_IS("last", S_COUNT) "," S_IS(
+                        "head", S_COUNT) "," S_IS("resumed", S_BOOL) "," S_IS("before", S_BEFORE),
+                    "\"epoch\",\"log\",\"last\",\"head\",\"resumed\""),
+     .errors = follow_errors,
+     .flags = WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
+    {.name = "journal.page",
+     .handler = weft__hub_journal_page,
+     .params = weft__hub_journal_page_params,
+     .help = "from a standby: what the journal holds, as it is kept. size: it is too large for one answer, journal.piece",
+     .scope = WEFT_STANDBY,
+     .result = S_OF(S_IS("rows", S_LIST("{}")) "," S_IS("last", S_COUNT) "," S_IS("more", S_BOOL) "," S_IS(
+                        "head", S_COUNT) "," S_IS("trimmed", S_COUNT) "," S_IS("size", S_COUNT),
+                    ""),
+     .errors = journal_page_errors,
+     .flags = WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
+    {.name = "journal.changes",
+     .handler = weft__hub_journal_changes,
+     .params = weft__hub_journal_changes_params,
+     .help = "from a standby: what happened after this change, in order. current: the last one there is",
+     .scope = WEFT_STANDBY,
+     .result = S_OF(
+         S_IS("changes", S_LIST("{}")) "," S_IS("current", S_COUNT) "," S_IS("head", S_COUNT) "," S_IS("size", S_COUNT), ""),
+     .errors = journal_changes_errors,
+     .flags = WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
+    {.name = "journal.piece",
+     .handler = weft__hub_journal_piece,
+     .params = weft__hub_journal_piece_params,
+     .help = "from a standby: a part of the text of an answer that was too large",
+     .scope = WEFT_STANDBY,
+     .result = S_OF(S_IS("text", S_STRING), "\"text\""),
+     .errors = piece_errors,
+     .flags = WEFT_ROW_STRICT | WEFT_FOR_PEOPLE},
     {.name = "cost.get",
      .handler = weft__hub_cost,
      .params = weft__hub_cost_params,

@@ -28,6 +28,13 @@ weft_handler weft__hub_about;
 extern const weft_param weft__hub_about_params[];
 weft_handler weft__hub_runner_hello, weft__hub_runner_deliver, weft__hub_runners; /* hub_methods_runner.c */
 extern const weft_param weft__hub_hello_params[], weft__hub_deliver_params[];
+/* ---- hub_methods_journal.c ---- */
+weft_handler weft__hub_journal_follow, weft__hub_journal_piece, weft__hub_journal_changes, weft__hub_journal_page;
+extern const weft_param weft__hub_journal_follow_params[], weft__hub_journal_piece_params[],
+    weft__hub_journal_changes_params[], weft__hub_journal_page_params[];
+/* When the clients have gone, before the engine. */
+void weft__hub_journal_free(weft_hub *hub);
+
 weft_handler weft__hub_retry;
 extern const weft_param weft__hub_retry_params[];
 
