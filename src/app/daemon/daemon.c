@@ -206,8 +206,9 @@ weft_exit weft__daemon_ready(weft_daemon *daemon) {
     daemon->announced = daemon->held;
     log_urls(daemon);
     weft__daemon_notify(daemon->notify, "READY=1");
-    if (daemon->background)
+    if (daemon->background && !daemon->let_go)
         let_go_of_starter(daemon);
+    daemon->let_go = true;
     return WEFT_DONE;
 }
 

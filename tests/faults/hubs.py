@@ -1,0 +1,358 @@
+#!/usr/bin/python3
+"""Three hubs with one journal on PostgreSQL, started for the test. One has the journal, the others hand their clients on and wait for
+their turn. Whatever is killed, stopped or cut off: each task runs once, nothing that was acknowledged is lost, one answer wins."""
+import glob
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from hub import PATIENCE, SOAK, Gone, Hub, Refused, Skipped, main, wait_until
+
+CLIENTS = 64
+TASKS = 2 * SOAK  # of each client
+KILLS = 3 * SOAK
+LEASE_MS = 3000
+ENDED = ("completed", "failed", "cancelled")
+# Says that it runs, takes its time, and says that it has. What comes behind it is the prompt.
+MARKER = 'echo "began $1" >> "$MARKS"; sleep 0.05; echo "ended $1" >> "$MARKS"'
+
+
+class Database:
+    def __init__(self):
+        found = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda path: int(path.split("/")[4]))
+        if not found:
+            raise Skipped("PostgreSQL is not installed")
+        self.bin = found[-1]
+        self.folder = tempfile.mkdtemp(prefix="weft-pg-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
+        self.prefix = []
+        if os.geteuid() == 0:
+            user = pwd.getpwnam("postgres")
+            os.chown(self.folder, user.pw_uid, user.pw_gid)
+            self.prefix = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups"]
+        subprocess.run([*self.prefix, f"{self.bin}/initdb", "-D", f"{self.folder}/data", "-U", "weft", "-A", "trust", "-E", "UTF8",
+                        "--no-locale", "-N"], cwd="/", check=True, capture_output=True, timeout=PATIENCE)
+        self.process = subprocess.Popen([*self.prefix, f"{self.bin}/postgres", "-D", f"{self.folder}/data", "-k", self.folder,
+                                         "-c", "listen_addresses=", "-c", "fsync=off", "-c", "dynamic_shared_memory_type=mmap"],
+                                        cwd="/", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_until("the database is up", lambda: self.sql("SELECT 'up'") == "up")
+        self.url = f"postgresql:///postgres?host={self.folder}&user=weft"
+
+    def sql(self, text):
+        said = subprocess.run([f"{self.bin}/psql", "-h", self.folder, "-U", "weft", "-d", "postgres", "-qtA", "-c", text],
+                              capture_output=True, text=True, timeout=PATIENCE)
+        return said.stdout.strip()
+
+    def holder(self):
+        """The process of the database that has the lock of the journal: of the hub that leads. None: nobody does."""
+        found = self.sql("SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = 22912 AND granted")
+        return int(found) if found else None
+
+    def done(self):
+        self.process.send_signal(signal.SIGQUIT)
+        self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Three:
+    """Hubs a, b and c, and what their agents have done."""
+
+    def __init__(self, on_restart="fail", lease_ms=LEASE_MS):
+        self.database = Database()
+        self.marks = os.path.join(self.database.folder, "marks-of-agents")
+        open(self.marks, "w").close()
+        os.chmod(self.marks, 0o666)
+        config = {"store": {"kind": "postgres", "url": self.database.url, "wait": True, "lease_ms": lease_ms},
+                  "tasks": {"on_restart": on_restart, "max_queue": 1000, "retry_ms": 10},
+                  "agents": {"marker": {"driver": "cli", "command": ["/bin/sh", "-c", MARKER, "marker"]},
+                             "sleeper": {"driver": "cli", "command": ["/bin/sh", "-c", 'echo "began $1" >> "$MARKS"; exec sleep 600',
+                                                                      "sleeper"]}},
+                  "default_agent": "demo"}
+        self.hubs = []
+        for name in "abc":
+            config["store"]["hub"] = name
+            self.hubs.append(Hub(config, env={"MARKS": self.marks}))
+        for hub in self.hubs:
+            hub.start()
+
+    def leader(self):
+        """The hub that leads, as it says itself."""
+        for hub in self.hubs:
+            try:
+                with open(os.path.join(hub.home, "endpoint.json")) as file:
+                    if hub.process and hub.process.poll() is None and '"waitsFor"' not in file.read():
+                        return hub
+            except FileNotFoundError:
+                pass
+        return None
+
+    def wait_for_leader(self, other=None):
+        return wait_until("one leads", lambda: (hub := self.leader()) and hub is not other and hub)
+
+    def others(self):
+        leader = self.leader()
+        return [hub for hub in self.hubs if hub is not leader]
+
+    def any(self):
+        """A connection to any hub that lives."""
+        return Client(self, 0)
+
+    def done(self):
+        for hub in self.hubs:
+            hub.done()
+        self.database.done()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.done()
+
+    def has_marks(self, line):
+        with open(self.marks) as file:
+            return file.read().split("\n").count(line)
+
+    def check_history(self):
+        """No position is missing or there twice, and what each task did makes sense. The outcome of each."""
+        assert self.database.sql("SELECT count(*) = max(gseq) FROM weft_event") == "t"
+        assert self.database.sql("SELECT count(*) FROM weft_stream s WHERE head <> (SELECT count(*) FROM weft_event e"
+                                 " WHERE e.stream = s.id)") == "0"
+        client = self.any()
+        events = client.retry(lambda connection: all_events(connection))
+        client.close()
+        outcomes, starts, hubs = {}, {}, []
+        for event in events:
+            kind, data = event["type"], event["data"]
+            task = data.get("taskId")
+            if kind == "hub.started":
+                hubs.append(data["hub"])
+            elif kind == "task.started":
+                assert task not in outcomes, f"{task} begins after its end"
+                starts[task] = starts.get(task, 0) + 1
+            elif kind in ("task.completed", "task.failed", "task.cancelled"):
+                assert task not in outcomes, f"{task} ends twice"
+                outcomes[task] = (kind.split(".")[1], data.get("reason"))
+        return outcomes, starts, hubs
+
+
+def all_events(connection):
+    start = connection.call("event.subscribe", after=0)
+    events = []
+    while not events or events[-1]["gseq"] < start["head"]:
+        events.append(connection.notification("event"))
+    return events
+
+
+class Client:
+    """Speaks to one hub after the other, when the one it speaks to is gone."""
+
+    def __init__(self, three, number):
+        self.three, self.next, self.connection = three, number, None
+
+    def retry(self, what):
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                if not self.connection:
+                    self.next += 1
+                    self.connection = self.three.hubs[self.next % 3].connect()
+                return what(self.connection)
+            except (Gone, OSError):
+                self.close()
+            except Refused as error:
+                if error.code not in (-32011, 503) and error.reason not in ("stopping", "notReady", "storageFailed"):
+                    raise
+                self.close()
+            if time.monotonic() > until:
+                raise AssertionError("no hub answers")
+            time.sleep(0.02)
+
+    def call(self, method, **params):
+        return self.retry(lambda connection: connection.call(method, **params))
+
+    def wait_ended(self, task):
+        while True:
+            found = self.call("task.get", taskId=task)
+            if found["state"] in ENDED:
+                return found
+            time.sleep(0.05)
+
+    def close(self):
+        if self.connection:
+            self.connection.close()
+        self.connection = None
+
+
+class Load:
+    """CLIENTS clients, spread over the hubs: each submits task by task, every time by one key, and waits for each."""
+
+    def __init__(self, three):
+        self.three, self.tasks, self.failures = three, {}, []
+        self.threads = [threading.Thread(target=self.run, args=(n,), daemon=True) for n in range(CLIENTS)]
+        for thread in self.threads:
+            thread.start()
+
+    def run(self, number):
+        client = Client(self.three, number)
+        try:
+            for i in range(TASKS):
+                prompt = f"{number}-{i}"
+                task = client.call("task.submit", prompt=prompt, agent="marker",
+                                   _meta={"weft/idempotencyKey": prompt})["taskId"]
+                self.tasks[prompt] = task
+                client.wait_ended(task)
+        except Exception as error:  # noqa: whatever it was, the test fails with it
+            self.failures.append(f"client {number}: {error!r}")
+        client.close()
+
+    def ended(self):
+        with open(self.three.marks) as file:
+            return file.read().count("ended ")
+
+    def wait(self):
+        for thread in self.threads:
+            thread.join(PATIENCE * 2)
+        assert not self.failures, self.failures[:3]
+        assert len(self.tasks) == CLIENTS * TASKS
+
+    def check(self):
+        outcomes, starts, hubs = self.three.check_history()
+        completed = 0
+        for prompt, task in self.tasks.items():
+            state, reason = outcomes[task]
+            began, ended = self.three.has_marks(f"began {prompt}"), self.three.has_marks(f"ended {prompt}")
+            assert starts.get(task, 0) == 1, (task, starts.get(task))
+            if state == "completed":
+                completed += 1
+                assert (began, ended) == (1, 1), (task, began, ended)
+            else:  # it ran when its hub was killed
+                assert (state, reason) == ("failed", "daemonRestarted"), (task, state, reason)
+                assert began <= 1 and ended <= 1, (task, began, ended)
+        assert len(set(self.tasks.values())) == len(self.tasks)
+        return completed, hubs
+
+
+def each_task_runs_once():
+    """Nothing is killed: every task completes, whichever hub it was given to."""
+    with Three() as three:
+        load = Load(three)
+        load.wait()
+        completed, hubs = load.check()
+        assert completed == CLIENTS * TASKS and hubs == ["a"], (completed, hubs)
+
+
+def any_hub_is_killed():
+    """Those that lead and those that wait, in the middle."""
+    with Three() as three:
+        load = Load(three)
+        for i in range(KILLS):
+            seen = load.ended()
+            wait_until("some tasks have ended", lambda: load.ended() > seen + 5 or not any(t.is_alive() for t in load.threads))
+            leader = three.wait_for_leader()
+            victim = leader if i % 2 == 0 else three.others()[0]
+            victim.kill()
+            if victim is leader:
+                three.wait_for_leader()
+            victim.start()
+        load.wait()
+        completed, hubs = load.check()
+        assert len(hubs) >= 1 + (KILLS + 1) // 2, hubs
+        assert completed >= CLIENTS * TASKS - 4 * KILLS, completed
+
+
+def a_hub_that_stops_hands_over():
+    """Nobody waits for a lease then; what was queued goes on elsewhere."""
+    with Three(lease_ms=600000) as three:
+        load = Load(three)
+        wait_until("some tasks have ended", lambda: load.ended() > 5)
+        first = three.leader()
+        assert first.stop() == 0
+        three.wait_for_leader()
+        load.wait()
+        completed, hubs = load.check()
+        assert len(hubs) == 2, hubs
+
+
+def one_answer_wins():
+    """A question that is asked at the hub that leads, and answered at two others; a task that is cancelled at another one."""
+    with Three() as three:
+        one, two = three.others()
+        a, b = one.connect(), two.connect()
+        task = a.call("task.submit", prompt="write a file")["taskId"]
+        question = wait_until("it asks", lambda: b.call("question.list")["questions"])[0]
+        wins, reasons = 0, []
+        for connection in (a, b):
+            try:
+                connection.call("question.answer", questionId=question["id"], option=question["options"][0]["id"])
+                wins += 1
+            except Refused as error:
+                reasons.append(error.reason)
+        assert wins == 1, reasons
+        wait_until("it ends", lambda: a.call("task.get", taskId=task)["state"] == "completed")
+        task = a.call("task.submit", prompt="long", agent="sleeper")["taskId"]
+        wait_until("it runs", lambda: three.has_marks("began long"))
+        b.call("task.cancel", taskId=task)
+        wait_until("it is cancelled", lambda: a.call("task.get", taskId=task)["state"] == "cancelled")
+
+
+def who_is_cut_off_ends_its_agents():
+    """The database does not answer the hub that leads, and so nobody else takes the journal either. Its agents are ended in its
+    lease. When its session is gone, another hub leads."""
+    with Three() as three:
+        first = three.leader()
+        client = three.others()[0].connect()
+        task = client.call("task.submit", prompt="cut", agent="sleeper")["taskId"]
+        wait_until("it runs", lambda: three.has_marks("began cut"))
+        holder = three.database.holder()
+        os.kill(holder, signal.SIGSTOP)
+        try:
+            wait_until("the agent is ended", lambda: not running("sleep 600", three.marks))
+            wait_until("it waits for its turn", lambda: "may be another hub's soon" in first.said())
+        finally:
+            os.kill(holder, signal.SIGCONT)
+        wait_until("one leads again", lambda: three.leader() and three.database.holder())
+        three.any().wait_ended(task)
+        outcomes, starts, hubs = three.check_history()
+        assert outcomes[task] == ("failed", "daemonRestarted"), outcomes
+        assert starts[task] == 1 and len(hubs) == 2, (starts, hubs)
+
+
+def a_session_that_breaks_is_made_again():
+    """A hub whose connection is lost for a moment keeps the journal, and its agents go on."""
+    with Three() as three:
+        first = three.leader()
+        client = three.others()[0].connect()
+        task = client.call("task.submit", prompt="broken", agent="sleeper")["taskId"]
+        wait_until("it runs", lambda: three.has_marks("began broken"))
+        for _ in range(3):
+            before = three.database.holder()
+            three.database.sql(f"SELECT pg_terminate_backend({before})")
+            wait_until("it is back", lambda: three.database.holder() not in (None, before))
+        assert three.leader() is first
+        assert client.call("task.get", taskId=task)["state"] == "running"
+        outcomes, starts, hubs = three.check_history()
+        assert hubs == ["a"], hubs
+
+
+def running(command, marker):
+    """Is a process there with this command line, whose environment has this?"""
+    for name in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{name}/cmdline", "rb") as file:
+                line = file.read().replace(b"\0", b" ").decode().strip()
+            with open(f"/proc/{name}/environ", "rb") as file:
+                if line == command and marker.encode() in file.read():
+                    return True
+        except OSError:
+            pass
+    return False
+
+
+main([each_task_runs_once, any_hub_is_killed, a_hub_that_stops_hands_over, one_answer_wins, who_is_cut_off_ends_its_agents,
+      a_session_that_breaks_is_made_again])
