@@ -2,10 +2,14 @@
 """Three hubs with one journal on PostgreSQL, started for the test. One has the journal, the others hand their clients on and wait for
 their turn. Whatever is killed, stopped or cut off: each task runs once, nothing that was acknowledged is lost, one answer wins."""
 import glob
+import http.client
+import json
 import os
 import pwd
+import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -13,7 +17,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from hub import PATIENCE, SOAK, Gone, Hub, Refused, Skipped, main, wait_until
+from hub import PATIENCE, SOAK, WEFT, Gone, Hub, Refused, Skipped, main, wait_until
 
 CLIENTS = 64
 TASKS = 2 * SOAK  # of each client
@@ -22,6 +26,22 @@ LEASE_MS = 3000
 ENDED = ("completed", "failed", "cancelled")
 # Says that it runs, takes its time, and says that it has. What comes behind it is the prompt.
 MARKER = 'echo "began $1" >> "$MARKS"; sleep 0.05; echo "ended $1" >> "$MARKS"'
+
+
+# Connects to a socket as a person would, and says what it hears.
+INTRUDER = ("import socket, sys\n"
+            "s = socket.socket(socket.AF_UNIX)\n"
+            "s.connect(open(sys.argv[1]).read())\n"
+            "try:\n"
+            "    s.sendall(b'{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"task.list\"}\\n')\n"
+            "except OSError:\n"
+            "    pass\n"
+            "print(s.makefile().readline())\n")
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return free.getsockname()[1]
 
 
 class Database:
@@ -63,7 +83,8 @@ class Database:
 class Three:
     """Hubs a, b and c, and what their agents have done."""
 
-    def __init__(self, on_restart="fail", lease_ms=LEASE_MS):
+    def __init__(self, on_restart="fail", lease_ms=LEASE_MS, listen=False):
+        """listen: each on a port of its own too, with one token for all."""
         self.database = Database()
         self.marks = os.path.join(self.database.folder, "marks-of-agents")
         open(self.marks, "w").close()
@@ -72,12 +93,23 @@ class Three:
                   "tasks": {"on_restart": on_restart, "max_queue": 1000, "retry_ms": 10},
                   "agents": {"marker": {"driver": "cli", "command": ["/bin/sh", "-c", MARKER, "marker"]},
                              "sleeper": {"driver": "cli", "command": ["/bin/sh", "-c", 'echo "began $1" >> "$MARKS"; exec sleep 600',
-                                                                      "sleeper"]}},
+                                                                      "sleeper"]},
+                             "intruder": {"driver": "cli", "command": [sys.executable, "-c", INTRUDER,
+                                                                       os.path.join(self.database.folder, "where-to")]}},
                   "default_agent": "demo"}
-        self.hubs = []
+        self.hubs, self.ports = [], {}
+        self.token = os.path.join(self.database.folder, "token-of-all")
+        with open(os.open(self.token, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+            file.write(secrets.token_hex(16))
         for name in "abc":
             config["store"]["hub"] = name
-            self.hubs.append(Hub(config, env={"MARKS": self.marks}))
+            if listen:
+                config["token_file"] = self.token
+                self.ports[name] = free_port()
+                config["listen"] = [f"ws://127.0.0.1:{self.ports[name]}/ws", f"http://127.0.0.1:{self.ports[name]}/rpc"]
+            hub = Hub(config, env={"MARKS": self.marks})
+            hub.name = name
+            self.hubs.append(hub)
         for hub in self.hubs:
             hub.start()
 
@@ -340,6 +372,125 @@ def a_session_that_breaks_is_made_again():
         assert hubs == ["a"], hubs
 
 
+def what_is_said_goes_through():
+    """Long messages, an end of what is said that is not the end of what is heard, many at once, and a reader that is slow."""
+    with Three() as three:
+        one, two = three.others()
+        connection = one.connect()
+        text = "x" * 9_000_000
+        assert connection.call("echo", text=text)["text"] == text
+        half = two.connect()
+        half.send({"jsonrpc": "2.0", "id": 1, "method": "task.list", "params": {}})
+        half.socket.shutdown(socket.SHUT_WR)
+        assert "result" in half.receive()
+        assert half.socket.recv(1) == b""
+        many = [hub.connect() for hub in (one, two) for _ in range(150)]
+        for one_of_them in many:
+            one_of_them.send({"jsonrpc": "2.0", "id": 1, "method": "task.stats", "params": {}})
+        for one_of_them in many:
+            assert "result" in one_of_them.receive()
+            one_of_them.close()
+        slow = two.connect()
+        slow.send({"jsonrpc": "2.0", "id": "slow", "method": "event.subscribe", "params": {"after": 0}})
+        sender = threading.Thread(target=lambda: [slow.send({"jsonrpc": "2.0", "id": i, "method": "echo", "params": {"text": "z" * 100_000}})
+                                                  for i in range(40)], daemon=True)
+        sender.start()
+        sender.join(1)  # until nothing goes through any more, as far as that comes
+        answers, seen = set(), []
+        while len(answers) < 40:
+            message = slow.receive()
+            if message.get("method") == "event":
+                seen.append(message["params"]["gseq"])
+            elif message.get("id") != "slow":
+                assert message["result"]["text"] == "z" * 100_000
+                answers.add(message["id"])
+        assert seen == sorted(set(seen))
+
+
+def agents_do_not_come_this_way():
+    """A hub that waits would make an agent a person."""
+    with Three() as three:
+        with open(os.path.join(three.database.folder, "where-to"), "w") as file:
+            file.write(os.path.join(three.others()[0].home, "daemon.sock"))
+        client = three.any()
+        task = client.call("task.submit", prompt="go", agent="intruder")["taskId"]
+        ended = client.wait_ended(task)
+        assert "Agents speak to the hub that runs them" in json.dumps(ended), ended
+
+
+def a_token_is_needed_there_too():
+    """By HTTP at a hub that waits: the one that has the journal looks at the token."""
+    with Three(listen=True) as three:
+        with open(three.token) as file:
+            token = file.read().strip()
+        for hub in three.hubs:
+            for shown, status in ((token, 200), ("wrong", 401), (None, 401)):
+                door = http.client.HTTPConnection("127.0.0.1", three.ports[hub.name], timeout=PATIENCE)
+                head = {"Content-Type": "application/json", **({"Authorization": f"Bearer {shown}"} if shown else {})}
+                door.request("POST", "/rpc", json.dumps({"jsonrpc": "2.0", "id": 1, "method": "task.stats"}), head)
+                answer = door.getresponse()
+                assert answer.status == status, (hub.name, shown is token, answer.status, answer.read())
+                door.close()
+
+
+def who_comes_in_between_waits():
+    """Nobody has the journal: who connects is answered when somebody has, by the same connection."""
+    with Three() as three:
+        leader = three.leader()
+        others = three.others()
+        leader.kill()
+        calls = []
+        for hub in others:
+            connection = until_connected(hub)
+            connection.send({"jsonrpc": "2.0", "id": 1, "method": "task.stats", "params": {}})
+            calls.append(connection)
+        for connection in calls:
+            assert "result" in connection.receive()
+
+
+def until_connected(hub):
+    """A connection that is not joined to the hub that was killed just now."""
+    while True:
+        connection = hub.connect()
+        connection.socket.settimeout(0.5)
+        try:
+            if connection.socket.recv(1) == b"":
+                connection.close()
+                continue
+        except socket.timeout:
+            pass
+        connection.socket.settimeout(PATIENCE)
+        return connection
+
+
+def a_runner_goes_on():
+    """It dials a hub that waits. The one that has the journal is killed: the runner's task goes on there, and ends once."""
+    with Three(listen=True) as three:
+        leader, (near, _) = three.leader(), three.others()
+        runner = Hub({"agents": {"sleeper": {"driver": "cli", "command": ["/bin/sh", "-c",
+                                             'echo "began $1" >> "$MARKS"; while [ ! -e go ]; do sleep 0.05; done; echo "ended $1" >> "$MARKS"',
+                                             "sleeper"]}}}, env={"MARKS": three.marks})
+        runner.command = [WEFT, "runner", f"ws://127.0.0.1:{three.ports[near.name]}/ws", "--token-file", three.token, "--name", "box",
+                          "--agent", "sleeper"]
+        with open(runner.talk, "a") as talk:
+            runner.process = subprocess.Popen(runner.command, cwd=runner.folder, env=runner.env, stdin=subprocess.DEVNULL, stdout=talk,
+                                              stderr=talk, start_new_session=True, restore_signals=False)
+        try:
+            client = three.any()
+            wait_until("the runner is there", lambda: any(r["connected"] for r in client.call("runner.list")["runners"]))
+            task = client.call("task.submit", prompt="far", agent="sleeper", runner="box")["taskId"]
+            wait_until("it runs", lambda: three.has_marks("began far"))
+            leader.kill()
+            three.wait_for_leader()
+            open(os.path.join(runner.folder, "go"), "w").close()
+            ended = client.wait_ended(task)
+            assert ended["state"] == "completed", (ended, runner.said())
+            assert three.has_marks("began far") == 1 and three.has_marks("ended far") == 1
+            three.check_history()
+        finally:
+            runner.done()
+
+
 def running(command, marker):
     """Is a process there with this command line, whose environment has this?"""
     for name in os.listdir("/proc"):
@@ -355,4 +506,5 @@ def running(command, marker):
 
 
 main([each_task_runs_once, any_hub_is_killed, a_hub_that_stops_hands_over, one_answer_wins, who_is_cut_off_ends_its_agents,
-      a_session_that_breaks_is_made_again])
+      a_session_that_breaks_is_made_again, what_is_said_goes_through, agents_do_not_come_this_way, a_token_is_needed_there_too,
+      who_comes_in_between_waits, a_runner_goes_on])
