@@ -29,6 +29,8 @@ typedef struct weft_store_hub {
     int64_t free_boot, free_since;
 } weft_store_hub;
 
+/* Make a name one that can be shown: what is no UTF-8 or no character for a terminal becomes "?". */
+void weft__lead_clean(char *name);
 /* How long the journal is surely still ours, in milliseconds; 0: it may be another's. INT64_MAX: nobody waits for it. */
 int64_t weft__store_lease_left(const weft_store *store);
 /* Whatever worked for the journal has ended: who waits for it may begin as soon as it is closed. */

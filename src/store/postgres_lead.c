@@ -312,6 +312,7 @@ static int look_at_leader(weft_lead *lead, weft_lead_view *view, leader *ret) {
     *view->name = *view->reach = '\0';
     if (*ret->owner) {
         take_text(conn, results[0], 0, view->name, sizeof view->name);
+        weft__lead_clean(view->name);
         take_text(conn, results[0], 1, view->reach, sizeof view->reach);
     }
     weft__pg_clear(conn, results);
@@ -516,6 +517,7 @@ static int list_hubs(weft_pg *pg, weft_lead_hub ret[WEFT_LEAD_HUBS]) {
     for (int i = 0; i < count; i++) {
         weft_bytes name = weft__pg_get_bytes(conn, results[0], i, 0);
         snprintf(ret[i].name, sizeof ret[i].name, "%.*s", (int) name.len, name.data);
+        weft__lead_clean(ret[i].name);
         ret[i].leads = weft__pg_get_int(conn, results[0], i, 1) != 0;
         ret[i].seen_ms = weft__pg_get_int(conn, results[0], i, 2);
     }

@@ -28,6 +28,12 @@ ENDED = ("completed", "failed", "cancelled")
 MARKER = 'echo "began $1" >> "$MARKS"; sleep 0.05; echo "ended $1" >> "$MARKS"'
 
 
+# Looks whether the one before it still runs.
+LONELY = """old=$(cat "$MARKS.lonely" 2>/dev/null)
+[ -z "$old" ] || ! kill -0 "$old" 2>/dev/null || echo overlap >> "$MARKS"
+echo $$ > "$MARKS.lonely"
+echo "began $1" >> "$MARKS"
+exec sleep 600"""
 # Connects to a socket as a person would, and says what it hears.
 INTRUDER = ("import socket, sys\n"
             "s = socket.socket(socket.AF_UNIX)\n"
@@ -80,6 +86,57 @@ class Database:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+class Way:
+    """A way to the database that can be cut: then nothing arrives, and nobody at the hub's end hears of it."""
+
+    def __init__(self, database):
+        self.folder, self.to = tempfile.mkdtemp(prefix="weft-way-"), os.path.join(database.folder, ".s.PGSQL.5432")
+        self.is_cut, self.far_ends = False, []
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(os.path.join(self.folder, ".s.PGSQL.5432"))
+        self.listener.listen(16)
+        self.url = f"postgresql:///postgres?host={self.folder}&user=weft"
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                near, _ = self.listener.accept()
+            except OSError:
+                return
+            far = socket.socket(socket.AF_UNIX)
+            if not self.is_cut:
+                far.connect(self.to)
+                self.far_ends.append(far)
+            for a, b in ((near, far), (far, near)):
+                threading.Thread(target=self.carry, args=(a, b), daemon=True).start()
+
+    def carry(self, a, b):
+        try:
+            while data := a.recv(65536):
+                if not self.is_cut:
+                    b.sendall(data)
+        except OSError:
+            pass
+        while self.is_cut:
+            time.sleep(0.05)
+        b.close()
+
+    def cut(self):
+        """The database hears that its sessions have ended; the hub hears nothing at all."""
+        self.is_cut = True
+        for far in self.far_ends:
+            far.shutdown(socket.SHUT_RDWR)
+
+    def heal(self):
+        self.is_cut = False
+
+    def done(self):
+        self.heal()
+        self.listener.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
 class Three:
     """Hubs a, b and c, and what their agents have done."""
 
@@ -94,6 +151,7 @@ class Three:
                   "agents": {"marker": {"driver": "cli", "command": ["/bin/sh", "-c", MARKER, "marker"]},
                              "sleeper": {"driver": "cli", "command": ["/bin/sh", "-c", 'echo "began $1" >> "$MARKS"; exec sleep 600',
                                                                       "sleeper"]},
+                             "lonely": {"driver": "cli", "command": ["/bin/sh", "-c", LONELY, "lonely"]},
                              "intruder": {"driver": "cli", "command": [sys.executable, "-c", INTRUDER,
                                                                        os.path.join(self.database.folder, "where-to")]}},
                   "default_agent": "demo"}
@@ -101,8 +159,10 @@ class Three:
         self.token = os.path.join(self.database.folder, "token-of-all")
         with open(os.open(self.token, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
             file.write(secrets.token_hex(16))
+        self.way = Way(self.database)  # hub a's
         for name in "abc":
             config["store"]["hub"] = name
+            config["store"]["url"] = self.way.url if name == "a" else self.database.url
             if listen:
                 config["token_file"] = self.token
                 self.ports[name] = free_port()
@@ -138,6 +198,7 @@ class Three:
     def done(self):
         for hub in self.hubs:
             hub.done()
+        self.way.done()
         self.database.done()
 
     def __enter__(self):
@@ -355,6 +416,35 @@ def who_is_cut_off_ends_its_agents():
         assert starts[task] == 1 and len(hubs) == 2, (starts, hubs)
 
 
+def a_hub_beyond_a_cut_has_ended_when_another_begins():
+    """The database drops the sessions of the hub that leads, which hears nothing of that. Another takes over and runs the task again: by
+    then the first one's agent is gone. The first one comes back and waits."""
+    with Three(on_restart="requeue") as three:
+        first = three.leader()
+        assert first.name == "a"
+        client = three.others()[0].connect()
+        task = client.call("task.submit", prompt="alone", agent="lonely")["taskId"]
+        client.close()
+        wait_until("it runs", lambda: three.has_marks("began alone") == 1)
+        three.way.cut()
+        wait_until("it runs again", lambda: three.has_marks("began alone") == 2)
+        assert three.has_marks("overlap") == 0
+        three.way.heal()
+        wait_until("the first one waits", lambda: '"waitsFor"' in read(os.path.join(first.home, "endpoint.json")))
+        assert first.connect().call("task.get", taskId=task)["state"] == "running"
+        outcomes, starts, hubs = three.check_history()
+        assert starts[task] == 2 and hubs[0] == "a" and len(hubs) == 2, (starts, hubs)
+        assert three.has_marks("began alone") == 2 and three.has_marks("overlap") == 0
+
+
+def read(path):
+    try:
+        with open(path) as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
+
+
 def a_session_that_breaks_is_made_again():
     """A hub whose connection is lost for a moment keeps the journal, and its agents go on."""
     with Three() as three:
@@ -506,5 +596,6 @@ def running(command, marker):
 
 
 main([each_task_runs_once, any_hub_is_killed, a_hub_that_stops_hands_over, one_answer_wins, who_is_cut_off_ends_its_agents,
+      a_hub_beyond_a_cut_has_ended_when_another_begins,
       a_session_that_breaks_is_made_again, what_is_said_goes_through, agents_do_not_come_this_way, a_token_is_needed_there_too,
       who_comes_in_between_waits, a_runner_goes_on])

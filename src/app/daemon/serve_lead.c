@@ -34,14 +34,14 @@ typedef struct waiting {
 
 void weft__serve_lead_name(const weft_serve_settings *how, char ret[WEFT_LEAD_NAME]) {
     char host[65] = "", folder[PATH_MAX] = "";
-    if (how->store_hub) {
-        snprintf(ret, WEFT_LEAD_NAME, "%s", how->store_hub);
-        return;
-    }
     (void) gethostname(host, sizeof host - 1);
     const char *path = getcwd(folder, sizeof folder), *last = path ? strrchr(path, '/') : NULL;
     int room = WEFT_LEAD_NAME - 2 - (int) strlen(host);
-    snprintf(ret, WEFT_LEAD_NAME, "%s:%.*s", host, room, last && last[1] ? last + 1 : "");
+    if (how->store_hub)
+        snprintf(ret, WEFT_LEAD_NAME, "%s", how->store_hub);
+    else
+        snprintf(ret, WEFT_LEAD_NAME, "%s:%.*s", host, room, last && last[1] ? last + 1 : "");
+    weft__lead_clean(ret);
 }
 
 /* The lock is one file on one running kernel, and one daemon at a time has it. */
@@ -112,7 +112,9 @@ static void on_signal(void *ctx) {
 }
 
 static void on_hangup(void *ctx) {
-    (void) ctx; /* the configuration is read when it is our turn */
+    waiting *self = ctx;
+    if (self->opts->hung_up(self->opts->ctx))
+        on_signal(self);
 }
 
 static int begin_waiting(waiting *self, const weft_store_opts *store) {

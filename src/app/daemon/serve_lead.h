@@ -19,6 +19,8 @@ typedef struct weft_serve_lead_opts {
     weft_exit (*open)(void *ctx, const char *name);
     /* Another one has it now. */
     void (*led)(void *ctx, const char *name);
+    /* SIGHUP. true: it means that we are to end. */
+    bool (*hung_up)(void *ctx);
     void *ctx;
 } weft_serve_lead_opts;
 

@@ -77,6 +77,7 @@ typedef struct serving {
     weft_serve_lease lease;
     char name[WEFT_LEAD_NAME], led[WEFT_LEAD_NAME];
     bool entered, lost;
+    bool reload; /* was asked for while it waited */
 } serving;
 
 static void stop_serving(void *ctx, bool force);
@@ -499,6 +500,9 @@ static weft_exit serve_until_stopped(serving *self) {
     r = keep_lease(self);
     if (r < 0)
         return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
+    if (self->reload)
+        reload_all(self, NULL);
+    self->reload = false;
     if (!self->daemon.background && !self->uplink)
         weft__serve_say_what_next(&self->facts);
     if (self->daemon.held && weft__daemon_keep_new(&self->daemon, self->loop, publish_again, self, &self->keep) < 0)
@@ -629,6 +633,13 @@ static void close_doors(serving *self) {
     self->door_service = weft_service_unref(self->door_service);
 }
 
+static bool on_hung_up(void *ctx) {
+    serving *self = ctx;
+    bool ends = weft__serve_config_hung_up(self->config);
+    self->reload |= !ends;
+    return ends;
+}
+
 /* *ret_go: it is ours. */
 static weft_exit wait_for_journal(serving *self, bool *ret_go) {
     *ret_go = true;
@@ -645,6 +656,7 @@ static weft_exit wait_for_journal(serving *self, bool *ret_go) {
                                        .forward = self->forward,
                                        .open = open_doors,
                                        .led = on_led,
+                                       .hung_up = on_hung_up,
                                        .ctx = self};
     weft__serve_lead_name(self->how, self->name);
     weft_exit status = weft__serve_lead_wait(&opts, &self->store);
