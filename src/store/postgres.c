@@ -1,11 +1,13 @@
 /* The PostgreSQL store: opening, closing, and handing jobs to the threads. See postgres_store.h for the parts. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "clock.h"
+#include "lead.h"
 #include "postgres_store.h"
 
 #define GRACE_MS 10000 /* how long closing waits for a database that does not answer */
@@ -16,6 +18,17 @@ static void init_conn(weft_pg *pg, weft_pg_conn *conn, int64_t grace_ms) {
     *conn = (weft_pg_conn){.lib = &pg->lib, .stop = pg->stop, .grace_ms = grace_ms};
 }
 
+static int init_hub(weft_pg *pg, const weft_store_hub *hub) {
+    if (!hub)
+        return 0;
+    pg->base.lease_ms = hub->lease_ms;
+    pg->hub = hub;
+    pg->place = weft__strndup(pg->base.alloc, hub->place, strlen(hub->place));
+    pg->name = weft__strndup(pg->base.alloc, hub->name, strlen(hub->name));
+    pg->reach = weft__strndup(pg->base.alloc, hub->reach, strlen(hub->reach));
+    return pg->place && pg->name && pg->reach ? 0 : -ENOMEM;
+}
+
 static int init_base(weft_pg *pg, const weft_store_opts *opts) {
     pg->base.alloc = pg->streams.alloc = opts->alloc;
     pg->shared = opts->shared;
@@ -23,12 +36,15 @@ static int init_base(weft_pg *pg, const weft_store_opts *opts) {
     pg->streams_at = -1;
     snprintf(pg->expect, sizeof pg->expect, "%s", opts->expect ? opts->expect : "");
     weft__list_init(&pg->missed);
+    int r = init_hub(pg, opts->hub);
+    if (r < 0)
+        return r;
     pg->url = weft__strndup(opts->alloc, opts->url, strlen(opts->url));
     return pg->url ? weft__epoch_new(pg->id) : -ENOMEM;
 }
 
-static int init_sync(weft_pg *pg) {
-    pg->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+static int init_sync(weft_pg *pg, const weft_store_hub *hub) {
+    pg->stop = hub ? fcntl(hub->stop, F_DUPFD_CLOEXEC, 0) : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (pg->stop < 0)
         return -errno;
     pthread_mutex_init(&pg->lock, NULL);
@@ -55,12 +71,16 @@ static void done_base(weft_pg *pg) {
     for (int i = 0; i < WEFT_PG_ARRAYS; i++)
         weft__buf_done(&pg->arrays[i].bytes, pg->base.alloc);
     weft__pg_lib_done(&pg->lib);
+    weft__free(pg->base.alloc, pg->place);
+    weft__free(pg->base.alloc, pg->name);
+    weft__free(pg->base.alloc, pg->reach);
     weft__free(pg->base.alloc, pg->url);
 }
 
-/* A hub that was killed leaves a session, which the database ends when it notices. */
+/* A hub that was killed leaves a session, which the database ends when it notices. One of several hubs has other things to
+ * do meanwhile. */
 static int claim_first(weft_pg *pg, char *ret_why) {
-    int64_t busy_ns = weft__clock_ns() + (int64_t) BUSY_MS * 1000000;
+    int64_t busy_ns = weft__clock_ns() + (pg->place ? 0 : (int64_t) BUSY_MS * 1000000);
     int r, wait_ms = 0;
     bool stored;
     do
@@ -140,6 +160,8 @@ static int open_claimed(weft_pg *pg, char *ret_why) {
     pg->write.deadline_ns = weft__clock_ns() + (int64_t) OPEN_MS * 1000000;
     int r = claim_first(pg, ret_why);
     pg->write.deadline_ns = 0;
+    if (r == 0)
+        r = weft__pg_wait_out(pg, ret_why);
     if (r < 0)
         return r;
     pg->base.told = pg->seen;
@@ -149,8 +171,8 @@ static int open_claimed(weft_pg *pg, char *ret_why) {
     return r;
 }
 
-static int open_loaded(weft_pg *pg, char *ret_why) {
-    int r = init_sync(pg);
+static int open_loaded(weft_pg *pg, const weft_store_hub *hub, char *ret_why) {
+    int r = init_sync(pg, hub);
     if (r < 0)
         return r;
     r = open_claimed(pg, ret_why);
@@ -171,13 +193,14 @@ static int open_postgres(const weft_store_opts *opts, weft_store **ret, char *re
     if (r >= 0)
         r = weft__pg_lib_load(&pg->lib);
     if (r >= 0)
-        r = open_loaded(pg, ret_why);
+        r = open_loaded(pg, opts->hub, ret_why);
     if (r < 0) {
         explain_open(pg, r, ret_why);
         done_base(pg);
         weft__free(opts->alloc, pg);
         return r;
     }
+    pg->hub = NULL;
     *ret = &pg->base;
     return 0;
 }
@@ -197,7 +220,23 @@ static void give_trim(weft_store *store, weft_trim_job *job) {
 static void close_postgres(weft_store *store) {
     weft_pg *pg = (weft_pg *) (void *) store;
     stop_threads(pg);
+    if (pg->write.pg && !pg->shared && (!pg->place || store->resigned))
+        weft__pg_sign_off(pg);
     weft__pg_disconnect(&pg->write);
+}
+
+static int set_reach(weft_store *store, const char *reach) {
+    weft_pg *pg = (weft_pg *) (void *) store;
+    char *copy = weft__strndup(store->alloc, reach, strlen(reach));
+    if (!copy)
+        return -ENOMEM;
+    pthread_mutex_lock(&pg->lock);
+    weft__free(store->alloc, pg->reach);
+    pg->reach = copy;
+    pthread_mutex_unlock(&pg->lock);
+    atomic_store(&pg->told_anew, true);
+    weft__store_worker_poke(&pg->writer);
+    return 0;
 }
 
 static void free_postgres(weft_store *store) {
@@ -218,4 +257,5 @@ const weft_store_kind weft__postgres = {
     .trim = give_trim,
     .close = close_postgres,
     .free = free_postgres,
+    .reach = set_reach,
 };

@@ -130,6 +130,8 @@ static int claim_journal(weft_pg *pg, bool first, bool *ret_stored, char *ret_wh
         return r;
     /* Larger than any that a transaction of ours may have left anywhere. */
     pg->boot = (own.boot > pg->boot ? own.boot : pg->boot) + 1;
+    if (first && (r = weft__pg_succeed(pg, ret_why)) < 0)
+        return r;
     if (first)
         queue_first(pg);
     else
@@ -148,11 +150,14 @@ static int claim_journal(weft_pg *pg, bool first, bool *ret_stored, char *ret_wh
 
 int weft__pg_claim(weft_pg *pg, bool first, bool *ret_stored, char *ret_why) {
     weft_pg_conn *conn = &pg->write;
+    bool there;
     int r = weft__pg_session(pg, conn, WEFT_PG_WRITES);
     *ret_stored = false;
     weft__pg_forget_streams(pg);
     if (r == 0 && first)
         r = weft__pg_migrate(pg, conn, ret_why);
+    if (r == 0 && first && pg->place)
+        r = weft__pg_hubs_table(pg, conn, true, &there);
     if (r == 0)
         r = weft__pg_statements(conn, WEFT_PG_WRITES);
     if (r == 0)

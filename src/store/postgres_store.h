@@ -2,7 +2,7 @@
  * postgres_schema.c knows the tables and the statements, postgres_claim.c makes a connection the writer's and finds out what
  * became of a commit whose answer was lost, postgres_writer.c is the thread that commits, postgres_append.c,
  * postgres_documents.c and postgres_trim.c are what it commits, postgres_follow.c tells of what others wrote,
- * postgres_reader.c reads.
+ * postgres_reader.c reads, postgres_lead.c takes turns with other hubs.
  *
  * One connection writes, one reads, and where several stores share the journal one listens; each belongs to a thread.
  *
@@ -76,11 +76,19 @@ typedef struct weft_pg {
     int64_t streams_at; /* what is known of them was true behind this many writes */
     weft_pg_array arrays[WEFT_PG_ARRAYS];
     weft_link missed; /* deliveries of what others wrote, until it is known to be durable */
+    /* One of several hubs (lead.h). */
+    char *place, *name;               /* NULL: we are not */
+    int64_t owed_ms;                  /* the lease of the one before, which is waited for */
+    const struct weft_store_hub *hub; /* while it opens */
+    int64_t asked_ms;                 /* when it was last asked whether the journal is ours */
+    int64_t turn_ms;                  /* when the transaction under way began */
     /* Between threads. */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     weft_pg_settled settled;
     bool stopping;
+    char *reach;
+    _Atomic bool told_anew; /* reach has changed */
     _Atomic int64_t schema; /* its number: in the name of the channel, and of the lock */
 } weft_pg;
 
@@ -133,6 +141,26 @@ int weft__pg_gather_missed(weft_pg *pg);
 int weft__pg_look_for_missed(weft_pg *pg);
 void weft__pg_drop_missed(weft_pg *pg);
 void *weft__pg_listener_main(void *ctx);
+
+/* postgres_lead.c */
+/* The table of the hubs is there. ret_made: it may be made; else *ret says whether it is. */
+int weft__pg_hubs_table(weft_pg *pg, weft_pg_conn *conn, bool make, bool *ret);
+/* In the transaction that takes the journal: may we, from the one who had it, and what must be waited for? -EOWNERDEAD: it
+ * has not said that it is done, and keeps no lease. Queues our own row. */
+int weft__pg_succeed(weft_pg *pg, char *ret_why);
+/* Wait until nothing of the one before can run any more. */
+int weft__pg_wait_out(weft_pg *pg, char *ret_why);
+/* How long the writer may wait for jobs; -1: for ever. */
+int weft__pg_confirm_wait(const weft_pg *pg);
+/* Ask, if it is time to, whether the journal is still ours. */
+void weft__pg_confirm(weft_pg *pg);
+/* Nothing of us works for the journal any more. */
+void weft__pg_sign_off(weft_pg *pg);
+
+/* postgres_writer.c: connect again, and say how it went. */
+int weft__pg_claim_again(weft_pg *pg, bool *ret_stored);
+void weft__pg_say_trouble(weft_pg *pg, int r);
+void weft__pg_lost(weft_pg *pg, int r, uint64_t seen);
 
 void *weft__pg_writer_main(void *ctx);
 void *weft__pg_reader_main(void *ctx);

@@ -38,14 +38,14 @@ static bool may_pass(int r) {
 
 /* What a new connection is refused with says nothing about the jobs: a server that is just being promoted says many things.
  */
-static int claim_again(weft_pg *pg, bool *ret_stored) {
+int weft__pg_claim_again(weft_pg *pg, bool *ret_stored) {
     char why[WEFT_STORE_WHY];
     int r = weft__pg_claim(pg, false, ret_stored, why);
     bool passes = r < 0 && r != -ESTALE && r != -ECANCELED && r != -ETIMEDOUT && r != -ENOMEM;
     return passes && !may_pass(r) ? -ENOTCONN : r;
 }
 
-static void say_trouble(weft_pg *pg, int r) {
+void weft__pg_say_trouble(weft_pg *pg, int r) {
     int trouble = r == 0 ? 0 : may_pass(r) ? -ENOTCONN : r;
     if (atomic_load(&pg->base.trouble) != -ESTALE)
         atomic_store(&pg->base.trouble, trouble);
@@ -59,6 +59,7 @@ static int commit_turn(weft_pg *pg) {
     PGresult *results[WEFT_PG_AHEAD];
     weft_pg_params turn = {0}, note = {0};
     char channel[32];
+    pg->turn_ms = weft__lease_now();
     weft__pg_text(&turn, pg->id);
     weft__pg_int(&turn, pg->boot);
     weft__pg_int(&turn, pg->turn + 1);
@@ -110,6 +111,7 @@ static int store_batch(weft_pg *pg, weft_link *jobs, bool *ret_more) {
 
 /* It is durable, and everybody may see it. */
 static void batch_is_stored(weft_pg *pg) {
+    atomic_store(&pg->base.confirmed_ms, pg->turn_ms);
     pg->turn++;
     pg->doubt = false;
     pg->streams_at = pg->state.writes;
@@ -117,7 +119,7 @@ static void batch_is_stored(weft_pg *pg) {
 }
 
 /* After a failure nothing is known any more of what the transaction was about to change. */
-static void batch_failed(weft_pg *pg, int r, uint64_t seen) {
+void weft__pg_lost(weft_pg *pg, int r, uint64_t seen) {
     weft__pg_forget_streams(pg);
     weft__pg_drop_missed(pg);
     pg->seen = seen;
@@ -155,7 +157,7 @@ static int store_surely(weft_pg *pg, weft_link *jobs, bool *ret_more) {
         bool stored = false;
         int r = atomic_load(&pg->base.trouble) == -ESTALE ? -ESTALE : 0;
         if (r == 0 && !pg->write.pg)
-            r = claim_again(pg, &stored);
+            r = weft__pg_claim_again(pg, &stored);
         if (r == 0 && !stored) {
             r = store_batch(pg, jobs, ret_more);
             if (r == 0)
@@ -163,11 +165,11 @@ static int store_surely(weft_pg *pg, weft_link *jobs, bool *ret_more) {
         }
         if (r == 0 && stored)
             pg->seen = last_of(jobs, pg->seen);
-        say_trouble(pg, r == -ESTALE || may_pass(r) ? r : 0);
+        weft__pg_say_trouble(pg, r == -ESTALE || may_pass(r) ? r : 0);
         if (r == 0)
             return 0;
         if (pg->write.pg)
-            batch_failed(pg, r, seen);
+            weft__pg_lost(pg, r, seen);
         if (!try_again(pg, r))
             return r;
         if (weft__pg_pause(&pg->write, &wait_ms) < 0)
@@ -274,13 +276,13 @@ static void catch_up(weft_pg *pg) {
     weft_link done;
     bool stored;
     uint64_t seen = pg->seen;
-    int r = pg->write.pg ? 0 : claim_again(pg, &stored);
+    int r = pg->write.pg ? 0 : weft__pg_claim_again(pg, &stored);
     if (r == 0)
         r = weft__pg_look_for_missed(pg);
-    say_trouble(pg, r == -ESTALE || may_pass(r) ? r : 0);
+    weft__pg_say_trouble(pg, r == -ESTALE || may_pass(r) ? r : 0);
     if (r < 0) {
         if (pg->write.pg)
-            batch_failed(pg, r, seen);
+            weft__pg_lost(pg, r, seen);
         return;
     }
     weft__list_init(&done);
@@ -292,7 +294,9 @@ void *weft__pg_writer_main(void *ctx) {
     weft_pg *pg = ctx;
     weft_link jobs, batch;
     int r;
-    while ((r = weft__store_worker_take(&pg->writer, pg->shared ? LOOK_MS : -1, GROUP_BYTES, &jobs)) >= 0) {
+    while ((r = weft__store_worker_take(&pg->writer, pg->shared ? LOOK_MS : weft__pg_confirm_wait(pg), GROUP_BYTES,
+                                        &jobs)) >= 0) {
+        weft__pg_confirm(pg);
         if (r == 0 && pg->shared)
             catch_up(pg);
         while (!weft__list_empty(&jobs)) {

@@ -181,6 +181,8 @@ typedef struct weft_store_opts {
     const char *url;  /* postgres: where the database is, as libpq reads it */
     int standbys;     /* postgres: so many standbys must have a commit before it counts; 0: as the database is set up */
     bool shared;      /* postgres: other stores may write to the journal at the same time; all of them must say so */
+    const struct weft_store_hub
+        *hub; /* postgres: we are one of several hubs, of which one has it (lead.h); NULL: we are not */
 } weft_store_opts;
 
 /* -EUCLEAN damaged, -EKEYREJECTED another journal than was expected, -ENOTSUP from a newer version, -EBUSY in use by

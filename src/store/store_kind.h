@@ -128,6 +128,8 @@ struct weft_store_kind {
     /* Free it, once the completions of close have run. */
     void (*free)(weft_store *store);
     bool raw; /* it reads with weft_query.raw, and says in a trim's job how far that went */
+    /* Other hubs reach us so (lead.h). NULL: it knows of no others. */
+    int (*reach)(weft_store *store, const char *reach);
 };
 
 /* A file the store stands on. What identifies it is fixed once the store is open. */
@@ -162,8 +164,11 @@ struct weft_store {
     bool more; /* while the kind takes an append: another one follows at once, so nobody needs to be woken for this one */
     weft_link follows;
     bool dispatching, closing;
-    _Atomic bool damaged; /* found when something was read or written, or by a thread that checks */
-    _Atomic int trouble;  /* 0, or why nothing is acknowledged at present, for kinds without files */
+    _Atomic bool damaged;         /* found when something was read or written, or by a thread that checks */
+    _Atomic int trouble;          /* 0, or why nothing is acknowledged at present, for kinds without files */
+    int64_t lease_ms;             /* 0: none (lead.h) */
+    _Atomic int64_t confirmed_ms; /* when it was asked for what said last that the journal is ours; weft__lease_now() */
+    bool resigned;
     weft_store_file files[WEFT_STORE_FILES];
     size_t file_count;
 };
@@ -199,6 +204,9 @@ int weft__counters_take(weft_counters *counters, const weft_append_job *job);
 int weft__page_begin(weft_read_job *job, const char *epoch, uint64_t head, uint64_t trimmed, uint64_t gone);
 /* Add a copy of an event. 1 it is in, 0 the page is full and there is more, -ENOMEM. */
 int weft__page_add(weft_read_job *job, const weft_event *event);
+
+/* Milliseconds that go on while the machine sleeps. From any thread. */
+int64_t weft__lease_now(void);
 
 /* Tell the followers of durable events, in order. On the owner's thread. */
 void weft__follow_tell(weft_store *store, const weft_delivery *delivery);

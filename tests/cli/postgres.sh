@@ -79,6 +79,43 @@ WEFT_STORE_STANDBYS=1 weft serve
 exits "no standby" 1
 like "no standby" "does not wait for a standby" "$err"
 
+# ---- several hubs take turns ----
+WEFT_STORE_KIND=sqlite weft serve --wait
+exits "only PostgreSQL can be waited for" 2
+like "only PostgreSQL can be waited for" "only a journal on PostgreSQL" "$err"
+at turns
+export WEFT_STORE_LEASE_MS=600000 WEFT_STORE_WAIT=true
+WEFT_STORE_HUB=north hub north
+WEFT_STORE_HUB=south hub south
+like "a hub that waits says for whom" "north has the journal; waiting for it" "$(cat start.out)"
+weft task submit --wait "echo by way of the other"
+exits "a task at the one that waits" 0
+like "a task at the one that waits" "by way of the other" "$out"
+weft status
+like "whose status it is" "for its journal, which north has" "$out"
+weft status --json
+is "whose status it is, for programs" north "$(field "$out" .waitsFor)"
+weft doctor
+like "the hubs: one" "north has the journal" "$out"
+like "the hubs: the other" "south waits for it" "$out"
+unlike "the URL is not shown" "$server" "$out$err"
+cd "$there/north" || exit 1
+weft stop
+cd "$there/south" || exit 1
+leads() {
+    ! grep -q waitsFor .weft/endpoint.json
+}
+until_true leads
+weft task list
+like "it has taken over" "by way of the other" "$out"
+weft status
+unlike "it waits no more" "waits" "$out"
+weft events --json
+like "the journal says who" '"hub":"south"' "$out"
+weft stop
+unset WEFT_STORE_LEASE_MS WEFT_STORE_WAIT
+at after
+
 # ---- passwords ----
 for with in "postgresql://weft:open-sesame@db/weft" "postgresql://db/weft?password=open-sesame"; do
     WEFT_STORE_URL=$with weft serve

@@ -203,12 +203,12 @@ weft_exit weft__daemon_ready(weft_daemon *daemon) {
     int r = daemon->held ? weft__daemon_write_pid(daemon->app->layout) : 0;
     if (r < 0)
         return weft__fail(daemon->app, WEFT_FAILED, NULL, "%s: %s", daemon->app->layout->pid, weft_strerror(r));
-    bool again = daemon->announced; /* a standby that was promoted */
     daemon->announced = daemon->held;
     log_urls(daemon);
     weft__daemon_notify(daemon->notify, "READY=1");
-    if (daemon->background && !again)
+    if (daemon->background && !daemon->let_go)
         let_go_of_starter(daemon);
+    daemon->let_go = true;
     return WEFT_DONE;
 }
 

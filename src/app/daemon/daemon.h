@@ -36,6 +36,7 @@ typedef struct weft_daemon {
     bool held;       /* this folder is ours: the lock, the pid file, the socket */
     bool background; /* started by "weft start" */
     bool announced;  /* the pid file is written */
+    bool let_go;     /* of who started us */
     bool locked;     /* AIWG's lock is ours too */
 } weft_daemon;
 

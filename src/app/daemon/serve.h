@@ -48,6 +48,9 @@ typedef struct weft_serve_settings {
     const char *store_path; /* NULL: in the daemon's folder */
     const char *store_url;  /* of a database; NULL: none */
     int64_t store_standbys; /* that must have what is acknowledged */
+    bool store_wait;        /* for the journal, while another hub has it */
+    int64_t store_lease_ms;
+    const char *store_hub; /* what the others call this one; NULL: machine and folder */
     const char *on_damage;  /* "refuse" or "quarantine" */
     bool quarantine;        /* the same */
     weft_log_opts log;

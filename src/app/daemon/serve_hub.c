@@ -22,6 +22,7 @@
 #include "failure.h"
 #include "hub_clients.h"
 #include "hub_methods.h"
+#include "lead.h"
 #include "loop.h"
 #include "mcp_engine.h"
 #include "metrics.h"
@@ -206,6 +207,9 @@ static weft_exit open_store(weft_serve_hub *self) {
                             .standbys = (int) how->store_standbys,
                             .on_damage = how->quarantine ? WEFT_DAMAGE_QUARANTINE : WEFT_DAMAGE_REFUSE};
     weft_exit status = WEFT_DONE;
+    self->store = self->opts.store;
+    if (self->store)
+        return WEFT_DONE;
     if (weft__store_has_files(self->opts.kind))
         status = open_recorded(self, &opts, why);
     else {
@@ -293,6 +297,7 @@ static int make_engine(weft_serve_hub *self) {
                              .passage_ctx = &self->hub,
                              .early = true,
                              .copy = self->opts.relay != NULL,
+                             .name = self->opts.name,
                              .requeue = how->requeue,
                              .resume = how->resume,
                              .isolate = how->isolation && strcmp(how->isolation, "worktree") == 0,
@@ -336,8 +341,11 @@ static void count_gates(void *ctx, weft_gate_counts *ret) {
 
 weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub **ret) {
     weft_serve_hub *self = weft__zalloc(NULL, sizeof *self);
-    if (!self)
+    if (!self) {
+        if (opts->store)
+            weft__store_close(opts->store);
         return weft__fail(opts->app, WEFT_FAILED, NULL, "out of memory");
+    }
     self->opts = *opts;
     self->host = (weft_hub_host){.version = weft_version(),
                                  .started_at = opts->daemon->started_at,
@@ -684,6 +692,14 @@ void weft__serve_hub_stop(weft_serve_hub *self, bool force, void (*on_stopped)(v
     self->automation = weft__automation_free(self->automation);
     weft__mcp_engine_stop(self->mcp);
     weft__engine_stop(self->engine, force, on_stopped, ctx);
+}
+
+void weft__serve_hub_resign(weft_serve_hub *self) {
+    weft__store_resign(self->store);
+}
+
+weft_store *weft__serve_hub_store(const weft_serve_hub *self) {
+    return self->store;
 }
 
 void weft__serve_hub_leave(weft_serve_hub *self) {

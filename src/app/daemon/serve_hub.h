@@ -19,6 +19,8 @@ typedef struct weft_serve_hub_opts {
     weft_daemon *daemon;
     const weft_serve_settings *how;
     const weft_store_kind *kind;   /* of the journal; what does not last ends with us */
+    weft_store *store;             /* open already, and taken, also on failure; NULL: it is to be opened */
+    const char *name;              /* what other hubs of the journal call this one; NULL: there are none */
     const weft_serve_gates *gates; /* for their figures */
     struct weft_relay *relay;      /* the journal is its copy of other hubs'; NULL: it is ours */
     /* A client asked the daemon to stop; from the loop. */
@@ -54,6 +56,9 @@ bool weft__serve_hub_raw(weft_serve_hub *self, weft_peer *peer, weft_bytes body)
 void weft__serve_hub_set(weft_serve_hub *self, const weft_serve_settings *how);
 /* Take nothing new, let what runs end (not with force), then tell. Again with force is fine. */
 void weft__serve_hub_stop(weft_serve_hub *self, bool force, void (*on_stopped)(void *ctx), void *ctx);
+/* All work has ended: the journal may be another hub's as soon as it is closed. */
+void weft__serve_hub_resign(weft_serve_hub *self);
+weft_store *weft__serve_hub_store(const weft_serve_hub *self);
 /* Before the server stops: end the connections that it does not know of. */
 void weft__serve_hub_leave(weft_serve_hub *self);
 /* The peers are gone: the clients go. Then, when the loop still runs, everything else. Returns NULL. */

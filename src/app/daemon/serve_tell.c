@@ -53,6 +53,7 @@ bool weft__serve_publish(const weft_serve_facts *facts) {
                               {"ws", weft_str_or_none(url_with(facts->server, WEFT_UPGRADES, WEFT_UPGRADES))},
                               {"dashboard", web ? weft_str(dashboard) : weft_none()},
                               {"tokenFile", facts->token ? weft_str(token_path(facts)) : weft_none()},
+                              {"waitsFor", weft_str_or_none(facts->waits_for)},
                               {"agent", WEFT_OBJ({"name", weft_str(facts->agent)}, {"driver", weft_str(facts->driver)})});
     if (facts->held) {
         r = weft__daemon_folder_publish(app->layout, about);

@@ -12,12 +12,14 @@
 #include "daemon_folder.h"
 #include "debug.h"
 #include "failure.h"
+#include "guards.h"
 #include "link.h"
 #include "loop.h"
 #include "relay.h"
 #include "serve.h"
 #include "serve_gates.h"
 #include "serve_hub.h"
+#include "serve_lead.h"
 #include "serve_pair.h"
 #include "serve_reload.h"
 #include "serve_tell.h"
@@ -37,6 +39,8 @@
 
 #define FIRST_PORT 16180
 #define PORT_TRIES 100
+/* Guards that were told to kill; they take some milliseconds. */
+#define LOST_MS 1000
 /* What closing everything may take after the loop has stopped, out of the time a stop may take. */
 #define CLOSING_MS 1000
 
@@ -69,6 +73,16 @@ typedef struct serving {
     bool published;
     bool on_stdio;
     bool failed; /* the hub that we are a runner of refuses us */
+    /* One of several hubs with one journal. */
+    weft_store *store;     /* open, and the hub's as soon as there is one */
+    weft_forward *forward; /* while it waits, with a server that only hands on */
+    weft_service *door_service;
+    weft_server *door;
+    int port; /* taken once, where none is configured; 0: not yet */
+    weft_serve_lease lease;
+    char name[WEFT_LEAD_NAME], led[WEFT_LEAD_NAME];
+    bool entered, lost;
+    bool reload; /* was asked for while it waited */
 } serving;
 
 static void stop_serving(void *ctx, bool force);
@@ -203,7 +217,7 @@ static int listen_with(serving *self, const char *url, bool network, const weft_
         .tokens = network && self->token ? self->tokens->tokens : NULL,
         .hosts = how->hosts.count ? how->hosts.items : NULL,
         .origins = how->origins.count ? how->origins.items : NULL,
-        .dialect = weft__serve_hub_dialect(self->hub, url),
+        .dialect = self->hub ? weft__serve_hub_dialect(self->hub, url) : "",
     };
     weft__serve_gates_limit(self->gates, url, &opts);
     opts.token_later = strcmp(opts.dialect, "tinyvex") == 0; /* tinyvex/auth.setToken */
@@ -232,11 +246,16 @@ static weft_exit explain_listen(const serving *self, const char *url, int r) {
 /* HTTP and WebSocket share the first free port. */
 static weft_exit listen_on_port(serving *self) {
     char url[64];
-    int r = -EADDRINUSE, port = FIRST_PORT;
-    for (; port < FIRST_PORT + PORT_TRIES && r == -EADDRINUSE; port++) {
+    int r = -EADDRINUSE, port = self->port;
+    if (port) {
+        snprintf(url, sizeof url, "http://127.0.0.1:%d/rpc", port++);
+        r = listen_at_url(self, url, true);
+    }
+    for (port = r == -EADDRINUSE ? FIRST_PORT : port; port < FIRST_PORT + PORT_TRIES && r == -EADDRINUSE; port++) {
         snprintf(url, sizeof url, "http://127.0.0.1:%d/rpc", port);
         r = listen_at_url(self, url, true);
     }
+    self->port = r < 0 ? self->port : port - 1;
     static const char *const paths[] = {"ws", "acp", "tinyvex", "wiggum", "aiwg"};
     size_t count = sizeof paths / sizeof paths[0] - !self->app->layout->aiwg; /* the last is for AIWG's own clients */
     for (size_t i = 0; r >= 0 && i < count; i++) {
@@ -334,6 +353,7 @@ static void on_hub_stopped(void *ctx) {
     self->uplink = weft__uplink_free(self->uplink); /* the loop closes its connection */
     weft__relay_stop(self->relay);
     weft__serve_hub_leave(self->hub);
+    weft__serve_hub_resign(self->hub);
     weft_server_stop(self->server, on_serving_stopped, self);
 }
 
@@ -468,6 +488,38 @@ static void remove_copy(const serving *self) {
     }
 }
 
+/* ---- several hubs, one journal ---- */
+
+/* The lease has nearly run out: another may take the journal when it is over. What works for it ends now; that it ended,
+ * whoever has the journal next finds out. */
+static void on_lease_lost(void *ctx) {
+    serving *self = ctx;
+    weft__warn(self->app,
+               "weft serve: the journal cannot be reached, and may be another hub's soon: what runs here is ended");
+    self->lost = !self->stopping;
+    weft_loop_stop(self->loop);
+}
+
+static int keep_lease(serving *self) {
+    char folder[PATH_MAX], *reach;
+    if (!self->how->store_wait)
+        return 0;
+    int r = getcwd(folder, sizeof folder) ? 0 : -errno;
+    if (r == 0)
+        r = weft__forward_reach(self->server, folder, self->token != NULL, &reach);
+    if (r < 0)
+        return r;
+    r = weft__store_reach(weft__serve_hub_store(self->hub), reach);
+    weft_text_free(reach, NULL);
+    self->lease = (weft_serve_lease){.loop = self->loop,
+                                     .store = weft__serve_hub_store(self->hub),
+                                     .lease_ms = self->how->store_lease_ms,
+                                     .on_lost = on_lease_lost,
+                                     .ctx = self};
+    weft__serve_lease_begin(&self->lease);
+    return r;
+}
+
 static weft_exit serve_until_stopped(serving *self) {
     weft__serve_config_hear(self->config, on_config, self);
     self->signals.on_hangup = on_serve_hangup;
@@ -494,6 +546,12 @@ static weft_exit serve_until_stopped(serving *self) {
         return status;
     if (self->relay && weft__relay_start(self->relay, weft__serve_hub_engine(self->hub)) < 0)
         return weft__fail(self->app, WEFT_FAILED, NULL, "out of memory");
+    r = keep_lease(self);
+    if (r < 0)
+        return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
+    if (self->reload)
+        reload_all(self, NULL);
+    self->reload = false;
     if (!self->daemon.background && !self->uplink)
         weft__serve_say_what_next(&self->facts);
     if (self->daemon.held && weft__daemon_keep_new(&self->daemon, self->loop, publish_again, self, &self->keep) < 0)
@@ -536,9 +594,6 @@ static int open_web(serving *self) {
 }
 
 static weft_exit open_hub(serving *self) {
-    int r = weft_loop_new(NULL, &self->loop);
-    if (r < 0)
-        return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     weft_exit status = open_relay(self);
     if (status)
         return status;
@@ -547,18 +602,21 @@ static weft_exit open_hub(serving *self) {
                                 .daemon = &self->daemon,
                                 .how = self->how,
                                 .kind = store_kind(self),
+                                .store = self->store,
+                                .name = self->store ? self->name : NULL,
                                 .gates = self->gates,
                                 .relay = self->relay,
                                 .on_stop = stop_serving,
                                 .ctx = self};
     status = weft__serve_hub_open(&opts, &self->hub);
+    self->store = NULL;
     if (status == WEFT_BUSY && self->relay) { /* it is of other hubs than were typed now */
         weft__warn(self->app, "weft serve: the copy here is of other hubs; it begins anew");
         self->anew = true;
     }
     if (status)
         return status;
-    r = open_server(self);
+    int r = open_server(self);
     if (r < 0)
         return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     weft__daemon_offer(&self->daemon, self->server);
@@ -570,42 +628,6 @@ static weft_exit open_hub(serving *self) {
     if (r < 0)
         return weft__fail(self->app, WEFT_FAILED, NULL, "the dashboard: %s", weft_strerror(r));
     return weft__serve_hub_start(self->hub, self->server);
-}
-
-/* From the loop to its end: what a relay does again when its copy begins anew. */
-static weft_exit serve_once(serving *self) {
-    weft_exit status = open_hub(self);
-    if (status == WEFT_DONE)
-        status = listen_at_home(self);
-    if (status == WEFT_DONE)
-        status = self->how->listen.count ? listen_as_told(self) : is_runner(self) ? WEFT_DONE : listen_on_port(self);
-    if (status)
-        return status;
-    if (self->how->pair_keep)
-        weft__serve_pair_resume(self->pair);
-    return serve_until_stopped(self);
-}
-
-/* In this order: who uses something goes before it. */
-static void close_all(serving *self) {
-    if (self->published)
-        weft__daemon_folder_withdraw(self->app->layout);
-    self->published = false;
-    weft__signals_close(&self->signals);
-    self->uplink = weft__uplink_free(self->uplink);
-    self->keep = weft__daemon_keep_free(self->keep);
-    if (self->loop)
-        weft__timer_stop(self->loop, &self->end);
-    weft__relay_stop(self->relay);
-    self->server = weft_server_free(self->server);
-    weft__later_cancel(&self->parent_gone);
-    self->service = weft_service_unref(self->service);
-    self->daemon.relay = NULL;
-    self->relay = weft__relay_free(self->relay);
-    self->hub = weft__serve_hub_close(self->hub);
-    self->web = weft__serve_web_free(self->web);
-    self->pair = weft__serve_pair_free(self->pair);
-    self->loop = weft_loop_free(self->loop);
 }
 
 /* Be a standby as long as nobody promotes it. *ret_ended: it was stopped before. */
@@ -634,11 +656,110 @@ static weft_exit stand_by(serving *self, bool *ret_ended) {
     return status;
 }
 
+static weft_exit listen_everywhere(serving *self) {
+    weft_exit status = listen_at_home(self);
+    if (status == WEFT_DONE)
+        status = self->how->listen.count ? listen_as_told(self) : is_runner(self) ? WEFT_DONE : listen_on_port(self);
+    return status;
+}
+
+/* ---- waiting for the journal ---- */
+
+static void publish_waiting(serving *self) {
+    self->facts = (weft_serve_facts){.app = self->app,
+                                     .server = self->server,
+                                     .how = self->how,
+                                     .agent = "",
+                                     .driver = "",
+                                     .token = self->token != NULL,
+                                     .held = self->daemon.held,
+                                     .on_stdio = true, /* what is written there is for those who start a hub that serves */
+                                     .waits_for = self->led};
+    self->published = weft__serve_publish(&self->facts);
+}
+
+static void on_led(void *ctx, const char *name) {
+    serving *self = ctx;
+    snprintf(self->led, sizeof self->led, "%s", name);
+    weft__warn(self->app, "weft serve: %s has the journal; waiting for it, and handing clients on",
+               *name ? name : "another hub");
+    publish_waiting(self);
+}
+
+static weft_exit open_doors(void *ctx, const char *name) {
+    serving *self = ctx;
+    weft_service_opts opts = {.title = "weft", .version = weft_version(), .limits = self->how->limits};
+    weft_server_opts server_opts = self->how->server;
+    int r = weft_service_new(&opts, &self->door_service);
+    server_opts.service = self->door_service;
+    server_opts.on_note = on_serve_note;
+    server_opts.data = self;
+    if (r >= 0)
+        r = weft_server_new(self->loop, &server_opts, &self->door);
+    if (r < 0)
+        return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
+    weft__server_take(self->door, weft__forward_take, self->forward);
+    self->server = self->door;
+    weft__daemon_offer(&self->daemon, self->server);
+    weft_exit status = listen_everywhere(self);
+    if (status)
+        return status;
+    on_led(self, name);
+    return weft__daemon_ready(&self->daemon);
+}
+
+/* Its endpoints are free then, or are opened by our own server in the same moment. */
+static void close_doors(serving *self) {
+    if (self->server == self->door)
+        self->server = NULL;
+    self->door = weft_server_free(self->door);
+    self->door_service = weft_service_unref(self->door_service);
+}
+
+static bool on_hung_up(void *ctx) {
+    serving *self = ctx;
+    bool ends = weft__serve_config_hung_up(self->config);
+    self->reload |= !ends;
+    return ends;
+}
+
+/* *ret_go: it is ours. */
+static weft_exit wait_for_journal(serving *self, bool *ret_go) {
+    *ret_go = true;
+    if (!self->how->store_wait)
+        return WEFT_DONE;
+    int r = weft__forward_new(self->loop, &self->forward);
+    if (r < 0)
+        return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
+    const weft_serve_lead_opts opts = {.app = self->app,
+                                       .daemon = &self->daemon,
+                                       .how = self->how,
+                                       .kind = store_kind(self),
+                                       .loop = self->loop,
+                                       .forward = self->forward,
+                                       .open = open_doors,
+                                       .led = on_led,
+                                       .hung_up = on_hung_up,
+                                       .ctx = self};
+    weft__serve_lead_name(self->how, self->name);
+    weft_exit status = weft__serve_lead_wait(&opts, &self->store);
+    *ret_go = self->store != NULL;
+    self->server = NULL;
+    return status;
+}
+
+static weft_exit enter_folder(serving *self) {
+    if (self->entered)
+        return WEFT_DONE;
+    self->entered = true;
+    return weft__daemon_enter(&self->daemon, self->app, &self->how->log, is_projects(self));
+}
+
 static weft_exit open_and_serve(serving *self) {
-    bool network;
+    bool network, ended = false, go = false;
     weft_exit status = check_urls(self, &network);
     if (status == WEFT_DONE)
-        status = weft__daemon_enter(&self->daemon, self->app, &self->how->log, is_projects(self));
+        status = enter_folder(self);
     if (status == WEFT_DONE)
         status = get_token(self, network);
     if (status == WEFT_DONE)
@@ -650,19 +771,64 @@ static weft_exit open_and_serve(serving *self) {
     raise_descriptor_limit();
     signal(SIGPIPE, SIG_IGN); /* standard output may be a peer that leaves */
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a disk that is full: an error, not our end */
-    bool ended = false;
     status = stand_by(self, &ended);
     if (status || ended)
         return status;
-    for (;;) {
-        self->anew = false;
-        status = serve_once(self);
-        if (!self->anew || self->signals_seen)
-            return status;
-        close_all(self);
+    int r = weft_loop_new(NULL, &self->loop);
+    if (r < 0)
+        return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
+    status = wait_for_journal(self, &go);
+    if (status || !go)
+        return status;
+    status = open_hub(self);
+    close_doors(self);
+    if (status == WEFT_DONE)
+        status = listen_everywhere(self);
+    if (status)
+        return status;
+    if (self->forward)
+        weft__forward_serve(self->forward, self->server);
+    if (self->how->pair_keep)
+        weft__serve_pair_resume(self->pair);
+    return serve_until_stopped(self);
+}
+
+/* In this order: who uses something goes before it. */
+static void end_round(serving *self) {
+    if (self->published)
+        weft__daemon_folder_withdraw(self->app->layout);
+    self->published = false;
+    weft__serve_lease_end(&self->lease);
+    weft__signals_close(&self->signals);
+    self->uplink = weft__uplink_free(self->uplink);
+    self->keep = weft__daemon_keep_free(self->keep);
+    if (self->loop)
+        weft__timer_stop(self->loop, &self->end);
+    weft__relay_stop(self->relay);
+    close_doors(self);
+    self->forward = weft__forward_free(self->forward);
+    self->server = weft_server_free(self->server);
+    weft__later_cancel(&self->parent_gone);
+    self->service = weft_service_unref(self->service);
+    self->daemon.relay = NULL;
+    self->relay = weft__relay_free(self->relay);
+    self->hub = weft__serve_hub_close(self->hub);
+    self->web = weft__serve_web_free(self->web);
+    self->pair = weft__serve_pair_free(self->pair);
+    self->gates = weft__serve_gates_free(self->gates);
+    self->loop = weft_loop_free(self->loop);
+    self->tokens = weft__free(NULL, self->tokens);
+    self->token = weft__free(NULL, self->token);
+    if (self->lost)
+        weft__guards_finish(LOST_MS);
+}
+
+/* Who has lost the journal waits for its turn again, and a relay copies anew what it can no longer follow. */
+static bool goes_on(const serving *self, weft_exit status) {
+    bool anew = self->anew && !self->signals_seen;
+    if (anew)
         remove_copy(self);
-        self->stopping = self->on_stdio = false;
-    }
+    return anew || (self->lost && status == WEFT_DONE);
 }
 
 weft_exit weft__serve_run(weft_app *app) {
@@ -687,11 +853,11 @@ weft_exit weft__serve_run(weft_app *app) {
     if (status)
         return status;
     self.how = weft__serve_config_settings(self.config);
-    status = open_and_serve(&self);
-    close_all(&self);
-    weft__serve_gates_free(self.gates);
-    weft__free(NULL, self.tokens);
-    weft__free(NULL, self.token);
+    do {
+        self.lost = self.anew = self.stopping = self.on_stdio = false;
+        status = open_and_serve(&self);
+        end_round(&self);
+    } while (goes_on(&self, status));
     weft__serve_config_free(self.config);
     weft__daemon_leave(&self.daemon); /* the last, so that who waits for our end finds nothing of us */
     return status;
@@ -730,6 +896,8 @@ const weft_option weft__serve_options[] = {
     WEFT_OPTION(weft_serve_settings, standby_ca, text, "standby-ca", 0, "FILE", "who signs its certificate"),
     WEFT_OPTION(weft_serve_settings, discard, flag, "discard", 0, NULL,
                 "with --standby-of: move a journal aside that is here and is no copy of that hub's"),
+    WEFT_OPTION(weft_serve_settings, store_wait, flag, "wait", 0, NULL,
+                "wait while another hub has the journal on PostgreSQL, and take over when it is gone"),
     WEFT_OPTION(weft_serve_settings, aiwg, flag, "aiwg", 0, NULL, "be an AIWG daemon: its files in .aiwg, its agent"),
     {0},
 };

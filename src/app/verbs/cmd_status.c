@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "alloc.h"
 #include "config.h"
 #include "connection.h"
 #include "daemon.h"
@@ -182,21 +183,42 @@ static weft_exit put_absent(const weft_app *app, const char *state, pid_t pid, c
     return WEFT_UNREACHABLE;
 }
 
+/* Whose answer is told here, where a hub waits for its journal. Owned; NULL: its own. */
+static char *waits_for(const weft_app *app) {
+    WEFT_AUTO(weft_doc) endpoint = weft__daemon_endpoint(app->layout);
+    const char *name = endpoint ? weft_get_str(weft_doc_root(endpoint), "waitsFor", NULL) : NULL;
+    return name ? weft__strndup(NULL, name, strlen(name)) : NULL;
+}
+
+static void put_waits(const weft_app *app, const char *name) {
+    put_status_label(app, "waits");
+    fputs("for its journal, which ", app->out.file);
+    weft__put_text(&app->out, *name ? name : "another hub", *name ? strlen(name) : strlen("another hub"));
+    fputs(" has; this is about that one:\n", app->out.file);
+    fflush(app->out.file);
+}
+
 static weft_exit ask_status(weft_app *app, weft_connection *connection, pid_t pid) {
     WEFT_ANSWER answer = {0};
     WEFT_ANSWER agents = {0};
+    char *other = waits_for(app);
+    if (other && !app->common.json)
+        put_waits(app, other);
     weft_exit status = weft__connection_open(app, connection);
     if (status == WEFT_DONE)
         status = weft__connection_call(connection, "daemon.status", weft_none(), &answer);
-    if (status)
+    if (status) {
+        weft__free(NULL, other);
         return status;
+    }
     bool listed =
         !app->common.json && weft__connection_try(connection, "agent.list", weft_none(), &agents) >= 0 && !agents.error;
     if (app->common.json)
         weft__put_line(&app->out, WEFT_OBJ({"state", weft_str("running")}, {"pid", pid ? weft_int(pid) : weft_none()},
-                                           {"status", weft_copy(answer.result)}));
+                                           {"waitsFor", weft_str_or_none(other)}, {"status", weft_copy(answer.result)}));
     else
         put_status(app, answer.result, listed ? agents.result : NULL);
+    weft__free(NULL, other);
     return WEFT_DONE;
 }
 

@@ -12,6 +12,7 @@
 #include "daemon.h"
 #include "doctor.h"
 #include "hub_call.h"
+#include "lead.h"
 #include "private_file.h"
 #include "trust_view.h"
 #include "wiring.h"
@@ -19,6 +20,8 @@
 /* It answers in a millisecond, or it is stuck. */
 #define ANSWER_MS 5000
 #define USUAL_PORT 16180
+/* A hub says every few seconds that it is there. */
+#define LATE_HUB_MS 60000
 
 /* ---- the folder ---- */
 
@@ -296,6 +299,32 @@ static void check_database(weft_doctor *doctor, const weft_store_kind *kind) {
     weft__store_close(store);
 }
 
+/* Several hubs take turns with it: it is not taken from them for a look. */
+static void tell_hubs(weft_doctor *doctor) {
+    weft_lead_hub hubs[WEFT_LEAD_HUBS];
+    char why[WEFT_STORE_WHY] = "";
+    const char *url = doctor->settings.store_url;
+    int count = url ? weft__lead_list(url, hubs, why) : -EINVAL;
+    if (count < 0)
+        weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, NULL, "the hubs of the journal: %s",
+                          url ? why : "store.url says where the database is, and there is none");
+    if (count == 0)
+        weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "no hub has had the journal yet");
+    for (int i = 0; i < count; i++) {
+        bool late = hubs[i].seen_ms > LATE_HUB_MS;
+        weft__doctor_tell(doctor, late && hubs[i].leads ? WEFT_FINDING_WARNING : WEFT_FINDING_OK, NULL,
+                          "%s %s, seen %lld s ago", hubs[i].name,
+                          late            ? "is away"
+                          : hubs[i].leads ? "has the journal"
+                                          : "waits for it",
+                          (long long) hubs[i].seen_ms / 1000);
+    }
+}
+
+static bool takes_turns(const weft_doctor *doctor, const weft_store_kind *kind) {
+    return kind && doctor->settings.store_wait && weft__store_lasts(kind) && !weft__store_has_files(kind);
+}
+
 /* The lock is held meanwhile, so that no daemon begins to write under our eyes. */
 void weft__doctor_store(weft_doctor *doctor) {
     int lock;
@@ -307,12 +336,16 @@ void weft__doctor_store(weft_doctor *doctor) {
             "the daemon has it and cannot store in it");
         return;
     }
+    const weft_store_kind *kind = doctor->configured ? weft__store_named(doctor->settings.store_kind) : NULL;
+    if (takes_turns(doctor, kind)) {
+        tell_hubs(doctor);
+        return;
+    }
     if (doctor->running) {
         weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL,
                           "the daemon has it, and checked it when it started; \"weft stop\" first for a full check");
         return;
     }
-    const weft_store_kind *kind = doctor->configured ? weft__store_named(doctor->settings.store_kind) : NULL;
     if (kind && weft__store_lasts(kind) && !weft__store_has_files(kind)) {
         check_database(doctor, kind);
         return;

@@ -69,6 +69,7 @@ typedef struct weft_engine_opts {
     const weft_driver *const *drivers; /* NULL-terminated; borrowed */
     const char *program;               /* this binary; NULL: the one that runs */
     const char *folder;                /* absolute */
+    const char *name;                  /* of this hub, where a journal has several; borrowed; NULL: it has one */
     bool isolate;                      /* sessions that say nothing of it work in worktrees */
     const weft_json *setup;            /* [{command[], timeout_ms?}]: what runs in a new worktree; copied; NULL: nothing */
     const weft_passage *passages;      /* what agents may ask of their client; borrowed; NULL: nothing but permission */

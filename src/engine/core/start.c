@@ -123,7 +123,8 @@ static void recover_next_piece(weft_engine *engine) {
     if (!draft.count && draft.r >= 0) {
         done = hub_started;
         weft__draft_add(&draft, WEFT_STREAM_HUB, "hub.started",
-                        WEFT_OBJ({"pid", weft_int(getpid())}, {"version", weft_str(weft_version())}));
+                        WEFT_OBJ({"pid", weft_int(getpid())}, {"version", weft_str(weft_version())},
+                                 {"hub", weft_str_or_none(engine->opts.name)}));
     }
     int r = weft__draft_send(&draft, NULL, done, engine);
     if (r < 0)

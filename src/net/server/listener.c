@@ -55,6 +55,12 @@ void weft__listener_serve(weft_listener *listener, int fd) {
     weft_conn_place place;
     weft__origin_of(fd, &origin);
     const weft_refusal *why = weft__admit(listener, &origin, &place);
+    if (!why && listener->server->take) {
+        weft__place_leave(listener->server, &place);
+        why = listener->server->take(listener->server->take_ctx, listener, &origin, fd);
+        if (!why)
+            return;
+    }
     if (why) {
         refuse_socket(listener, fd, why);
         return;

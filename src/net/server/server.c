@@ -61,6 +61,11 @@ void weft__server_note(weft_server *server, const char *format, ...) {
         server->opts.on_note(server, line, server->opts.data);
 }
 
+void weft__server_take(weft_server *server, weft_take *take, void *ctx) {
+    server->take = take;
+    server->take_ctx = ctx;
+}
+
 /* ---- memory ---- */
 
 weft_server *weft__server_ref(weft_server *server) {

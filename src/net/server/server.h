@@ -71,7 +71,16 @@ struct weft_listener {
     weft_accepting sockets[WEFT_LISTENER_SOCKETS];
 };
 
+/* Everybody who comes is handed on instead of being served. fd is taken, and NULL returned; or why it is not. The bytes are
+ * as they came, also where the endpoint has TLS. */
+struct weft_refusal;
+struct weft_origin;
+typedef const struct weft_refusal *weft_take(void *ctx, const weft_listener *listener, const struct weft_origin *origin,
+                                             int fd);
+
 struct weft_server {
+    weft_take *take; /* NULL: they are served */
+    void *take_ctx;
     size_t refs; /* the user's, each connection's, each listening handle's */
     weft_loop *loop;
     const weft_alloc *alloc;
@@ -142,6 +151,9 @@ weft_server *weft__server_ref(weft_server *server);
 void weft__server_unref(weft_server *server);
 /* A connection has gone: a server that is stopping may be done. */
 void weft__server_left(weft_server *server);
+
+/* For a server that only hands on. */
+void weft__server_take(weft_server *server, weft_take *take, void *ctx);
 
 /* ---- server_endpoint.c ---- */
 
