@@ -110,6 +110,9 @@ static bool escaped_is(const char *p, const char *end, const char *name, const c
 bool weft__raw_is(weft_bytes raw, const char *name, size_t name_len) {
     const char *inside = raw.data + 1;
     size_t len = raw.len - 2;
+    /* Most are told apart by their first letter. That of an empty text is its quote. */
+    if (name_len && *inside != *name && *inside != '\\')
+        return false;
     /* Every escape is longer than what it stands for: with equal lengths only a text without escapes can be equal, and a
      * name that is longer cannot. */
     if (len == name_len)

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "doc.h"
 #include "encode.h"
 #include "gate.h"
 #include "hint.h"
@@ -223,19 +224,14 @@ static weft_bytes span_of(weft_json value) {
 
 /* Where the caller said that parts should go: LSP's tokens in params, MCP's in params._meta. */
 static void find_progress_token(weft_req *req) {
-    weft_json params = {req->params.data, req->params.len, NULL}, part = {0}, work = {0};
+    static const char *const names[] = {"partialResultToken", "workDoneToken"};
+    weft_json params = {req->params.data, req->params.len, NULL}, of[2];
     weft_json meta = {req->meta.data, req->meta.len, NULL};
     req->flags |= REQ_TOKEN_KNOWN;
     if (!params.text || *params.text != '{')
         return;
-    for (weft_iter it = weft_iterate(&params); weft_next(&it);)
-        if (weft_name_is(&it, "partialResultToken"))
-            part = it.value;
-        else if (weft_name_is(&it, "workDoneToken"))
-            work = it.value;
-    req->token = span_of(part);
-    if (!req->token.len)
-        req->token = span_of(work);
+    weft__get_all(&params, names, 2, of);
+    req->token = span_of(of[0].len ? of[0] : of[1]);
     if (!req->token.len && meta.text) {
         req->token = span_of(weft_get(&meta, "progressToken"));
         if (req->token.len && req->peer->style == WEFT_STYLE_MCP)

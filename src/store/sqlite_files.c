@@ -11,6 +11,7 @@
 static int check_again(weft_sq *sq) {
     char why[WEFT_STORE_WHY] = "";
     weft_sq_state state = sq->state;
+    weft__sq_leave(sq);
     sqlite3_db_release_memory(sq->write.db);
     int r = weft__sq_log_check(sq->path, true);
     if (r >= 0)

@@ -15,8 +15,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
+#include "crc32.h"
 #include "sqlite_store.h"
 
 #define MAGIC "weft-mark"
@@ -55,9 +55,23 @@ int weft__sq_mark_open(const char *path, int *ret_fd) {
     return 0;
 }
 
+/* For each group, so without a format. */
+static char *put_digits(char *at, uint64_t number, unsigned base, int count) {
+    static const char digits[] = "0123456789abcdef";
+    for (int i = count; i > 0; number /= base)
+        at[--i] = digits[number % base];
+    return at + count;
+}
+
 static void print_mark(char text[SIZE + 1], const char *epoch, uint64_t gseq) {
-    int n = snprintf(text, SIZE + 1, MAGIC " %.*s %020llu ", WEFT_EPOCH, epoch, (unsigned long long) gseq);
-    snprintf(text + n, SIZE + 1 - (size_t) n, "%08lx\n", crc32(0, (const Bytef *) text, (uInt) n));
+    char *at = text + sizeof MAGIC;
+    memcpy(text, MAGIC " ", sizeof MAGIC);
+    memcpy(at, epoch, WEFT_EPOCH);
+    at[WEFT_EPOCH] = ' ';
+    at = put_digits(at + WEFT_EPOCH + 1, gseq, 10, 20);
+    *at++ = ' ';
+    at = put_digits(at, weft__crc32(0, text, (size_t) (at - text)), 16, 8);
+    memcpy(at, "\n", 2);
 }
 
 int weft__sq_mark_read(int fd, char ret_epoch[WEFT_EPOCH + 1], uint64_t *ret_gseq) {

@@ -42,6 +42,8 @@ static const char *const steps[] = {
 
 static const char *const texts[WEFT_SQ_STATEMENTS] = {
     [WEFT_SQ_BEGIN] = "BEGIN",
+    [WEFT_SQ_BEGIN_GROUP] = "BEGIN IMMEDIATE",
+    [WEFT_SQ_STAY] = "SELECT 1 FROM state",
     [WEFT_SQ_COMMIT] = "COMMIT",
     [WEFT_SQ_ROLLBACK] = "ROLLBACK",
     /* After a failure everything is rolled back, so the statement itself need not be. */

@@ -45,6 +45,8 @@ typedef struct weft_sq_stream {
 
 enum weft_sq_statement {
     WEFT_SQ_BEGIN,
+    WEFT_SQ_BEGIN_GROUP,
+    WEFT_SQ_STAY,
     WEFT_SQ_COMMIT,
     WEFT_SQ_ROLLBACK,
     WEFT_SQ_INSERT_ROWS,
@@ -139,6 +141,7 @@ typedef struct weft_sq {
     weft_link *rows_from, *rows_until; /* the jobs of the group whose rows are not stored yet, and where these end */
     size_t event_rows, document_rows;  /* how many these are */
     bool count_saved;                  /* no document among them, or was stored before them, without the counts */
+    bool stays;                        /* SQLite's lock of a reader is kept between the groups */
     int64_t log_size;                  /* bytes of the log that were written at some time; at least so many */
     bool lost;                         /* what was written last may be gone: nothing more is stored */
     int rechecks;                      /* how often somebody else seemed to have written, and everything was right */
@@ -283,6 +286,10 @@ weft_sq_stream *weft__sq_stream(weft_sq *sq, const char *name, bool make, int *r
 /* Write the heads that changed. */
 int weft__sq_streams_save(weft_sq *sq);
 void weft__sq_streams_drop(weft_sq *sq);
+
+/* sqlite_writer.c */
+/* The writer's connection lets go of the state of the database that it has seen, and looks anew. */
+void weft__sq_leave(weft_sq *sq);
 
 /* The threads. */
 void *weft__sq_writer_main(void *ctx);

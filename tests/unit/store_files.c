@@ -1,5 +1,6 @@
 /* The files of a journal are deleted, replaced or changed while it is open (F16): nothing more is acknowledged, it is told,
  * and the next start has every acknowledged event or says what is missing. */
+#include <sqlite3.h>
 #include <sys/stat.h>
 
 #include "store/world.h"
@@ -178,4 +179,40 @@ TEST(a_touch_does_no_harm) {
     world_done(&s.world);
 }
 
-TEST_MAIN(CASE(nothing_is_acknowledged_that_nobody_would_find) CASE(what_is_put_back_goes_on) CASE(a_touch_does_no_harm))
+/* A transaction of another program's, which leaves alone what is ours. */
+static void write_as_stranger(const char *path) {
+    sqlite3 *db = NULL;
+    bool done = sqlite3_open(path, &db) == SQLITE_OK &&
+                sqlite3_exec(db, "CREATE TABLE IF NOT EXISTS stranger (x); INSERT INTO stranger VALUES (1)", NULL, NULL,
+                             NULL) == SQLITE_OK;
+    /* Without copying the log back. */
+    sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *) NULL);
+    if (sqlite3_close(db) != SQLITE_OK || !done)
+        abort();
+}
+
+/* It goes on behind it, whether it notices by the time of change or only when it is about to write. */
+TEST(a_transaction_of_a_strangers_does_no_harm) {
+    scene s;
+    char name[160];
+    REQUIRE(open_scene(&s));
+    name_of(&s, "-wal", name);
+    for (int i = 0; i < 6; i++) {
+        struct stat before = {0};
+        CHECK_INT(stat(name, &before), 0);
+        write_as_stranger(s.world.path);
+        const struct timespec seen[2] = {before.st_atim, before.st_mtim},
+                              other[2] = {{.tv_sec = 1000 + i}, {.tv_sec = 1000 + i}};
+        CHECK_INT(utimensat(AT_FDCWD, name, i % 2 ? other : seen, 0), 0);
+        CHECK_INT(world_append(&s.world, "a", "x"), 0);
+        CHECK_INT(world_append(&s.world, "a", "x"), 0);
+    }
+    CHECK_INT(events_there(&s), ALL + 12);
+    world_reopen(&s.world);
+    CHECK_STR(s.world.why, "");
+    CHECK_INT(events_there(&s), ALL + 12);
+    world_done(&s.world);
+}
+
+TEST_MAIN(CASE(nothing_is_acknowledged_that_nobody_would_find) CASE(what_is_put_back_goes_on) CASE(a_touch_does_no_harm)
+              CASE(a_transaction_of_a_strangers_does_no_harm))

@@ -124,10 +124,11 @@ void weft__hub_clients_lose_failing(weft_hub_clients *clients) {
 }
 
 static void reset_renderings(weft_hub_clients *clients) {
-    for (size_t i = 0; weft__dialects_at(clients->dialects, i); i++)
+    for (size_t i = 0; clients->rendered && weft__dialects_at(clients->dialects, i); i++)
         for (size_t v = 0; v < WEFT_VARIANTS; v++)
             if (clients->renderings[i][v].done)
                 weft__rendering_reset(&clients->renderings[i][v]);
+    clients->rendered = false;
     weft__event_forms_reset(clients);
 }
 
@@ -145,17 +146,32 @@ static void tell_list(weft_link *live, const weft_rendering *rendering, const we
     }
 }
 
+/* Of one dialect; false if nobody of it is live. */
+static bool tell_dialect(weft_hub_clients *clients, size_t index, const weft_event *event, const weft_json *data) {
+    bool heard = false;
+    for (weft_rendering *rendering = clients->renderings[index]; rendering < clients->renderings[index] + WEFT_VARIANTS;
+         rendering++)
+        if (!weft__list_empty(&rendering->live)) {
+            heard = true;
+            tell_list(&rendering->live, rendering, event, data);
+        }
+    return heard;
+}
+
+/* Most have nobody, and there are many. */
+static void tell_dialects(weft_hub_clients *clients, const weft_event *event, const weft_json *data) {
+    for (size_t i = 0; clients->heard >> i; i++)
+        if (clients->heard >> i & 1 && !tell_dialect(clients, i, event, data))
+            clients->heard &= ~((uint32_t) 1 << i);
+}
+
 static void on_engine_event(weft_event_listener *listener, const weft_event *event, const weft_json *data) {
     weft_hub_clients *clients = WEFT_CONTAINER(listener, weft_hub_clients, listener);
     clients->told = event->gseq;
     tell_awaits(clients, event, data);
     withdraw_settled(clients, event, data);
     weft__computations_event(clients, event, data);
-    for (size_t i = 0; weft__dialects_at(clients->dialects, i); i++)
-        for (weft_rendering *rendering = clients->renderings[i]; rendering < clients->renderings[i] + WEFT_VARIANTS;
-             rendering++)
-            if (!weft__list_empty(&rendering->live)) /* most have nobody, and there are many */
-                tell_list(&rendering->live, rendering, event, data);
+    tell_dialects(clients, event, data);
     tell_list(&clients->live, NULL, event, data);
     weft__hub_clients_lose_failing(clients);
     reset_renderings(clients);
@@ -193,7 +209,8 @@ static void on_beat(weft_timer *timer) {
 
 static void init_dialect(weft_hub_clients *clients, size_t index, const weft_dialect *dialect) {
     for (size_t v = 0; v < WEFT_VARIANTS; v++) {
-        clients->renderings[index][v] = (weft_rendering){.clients = clients, .dialect = dialect, .variant = v};
+        clients->renderings[index][v] =
+            (weft_rendering){.clients = clients, .dialect = dialect, .index = index, .variant = v};
         weft__list_init(&clients->renderings[index][v].live);
     }
     clients->beats[index].clients = clients;

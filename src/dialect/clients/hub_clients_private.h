@@ -132,6 +132,7 @@ struct weft_rendering {
     weft_hub_clients *clients;
     weft_subscription *only; /* for this one alone; NULL: for all that are live */
     const weft_dialect *dialect;
+    size_t index; /* of the dialect */
     size_t variant;
     weft_link live; /* the subscriptions that are live and hear these words */
     uint64_t gseq;
@@ -160,6 +161,8 @@ struct weft_hub_clients {
     void *peer_data; /* what peers have as theirs before they are opened */
     bool opened;
     bool failing;                                            /* some client is */
+    bool rendered;                                           /* some rendering is done */
+    uint32_t heard;                                          /* a bit for each dialect of which somebody may be live */
     weft_rendering renderings[WEFT_DIALECTS][WEFT_VARIANTS]; /* of the event of the moment */
     struct weft_beat {
         weft_hub_clients *clients;

@@ -180,7 +180,7 @@ void weft__render_call(weft_rendering *rendering, const char *session, const cha
 /* ---- rendering ---- */
 
 static void render_event(weft_rendering *rendering, const weft_event *event, const weft_json *data) {
-    rendering->done = true;
+    rendering->done = rendering->clients->rendered = true;
     rendering->have = rendering->lack = 0;
     rendering->gseq = event->gseq;
     if (rendering->dialect->render)

@@ -190,6 +190,8 @@ static void go_live(weft_subscription *subscription) {
                       : rendering ? &rendering->live
                                   : &subscription->client->clients->live;
     weft__list_push(live, &subscription->live);
+    if (rendering)
+        subscription->client->clients->heard |= (uint32_t) 1 << rendering->index;
     tell_catch_ups(subscription, 0);
 }
 

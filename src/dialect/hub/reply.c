@@ -15,11 +15,23 @@ weft_val weft__stamp_val(int64_t ms, char text[WEFT_STAMP]) {
     return ms ? weft_str(weft__stamp(ms, text)) : weft_null();
 }
 
+/* Asked of every change: snprintf() takes as long as finding its collection. */
+static void print_uid(char text[WEFT_WHO], uint64_t uid) {
+    char digits[20], *at = digits + sizeof digits;
+    do
+        *--at = (char) ('0' + uid % 10);
+    while (uid /= 10);
+    size_t len = (size_t) (digits + sizeof digits - at);
+    memcpy(text, "uid ", 4);
+    memcpy(text + 4, at, len);
+    text[4 + len] = '\0';
+}
+
 const char *weft__who(const weft_identity *identity, char text[WEFT_WHO]) {
     if (*identity->name)
         snprintf(text, WEFT_WHO, "%s", identity->name);
     else if (identity->uid >= 0)
-        snprintf(text, WEFT_WHO, "uid %lld", (long long) identity->uid);
+        print_uid(text, (uint64_t) identity->uid);
     else
         snprintf(text, WEFT_WHO, "%s", *identity->address ? identity->address : "unknown");
     return text;

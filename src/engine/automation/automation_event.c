@@ -195,8 +195,8 @@ static void consider_rules(weft_automation *automation, const seen *what) {
 /* ---- hearing ---- */
 
 static bool is_question_over(const char *type) {
-    return strcmp(type, "question.answered") == 0 || strcmp(type, "question.expired") == 0 ||
-           strcmp(type, "question.withdrawn") == 0;
+    return *type == 'q' && (strcmp(type, "question.answered") == 0 || strcmp(type, "question.expired") == 0 ||
+                            strcmp(type, "question.withdrawn") == 0);
 }
 
 static const weft_question *find_asked(const weft_automation *automation, const weft_event *event, const weft_json *data) {
@@ -249,9 +249,9 @@ static void take_hub_event(weft_automation *automation, const weft_event *event,
 
 void weft__automation_hear(weft_event_listener *listener, const weft_event *event, const weft_json *data) {
     weft_automation *automation = WEFT_CONTAINER(listener, weft_automation, listener);
-    const char *source = source_of(event);
     bool ours = strcmp(event->type, "rule.fired") == 0 || strcmp(event->type, "automation.switched") == 0 ||
                 is_question_over(event->type);
+    const char *source = ours || automation->rule_count ? source_of(event) : NULL;
     if (source || ours)
         take_hub_event(automation, event, data, source);
 }

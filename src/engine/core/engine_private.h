@@ -132,6 +132,7 @@ typedef struct known_task {
     char *ended;                /* the strings of its end */
     char *by;                   /* who cancels it */
     char *holder;               /* of its role; the memory of pub.runs_on; NULL: that is in text */
+    char *said;                 /* what weft__task_data() says, as text, until it is saved; NULL: not kept */
     weft_task_changes *changes; /* the memory of pub's */
     size_t bytes;
     weft_spent spent;  /* cost.c's, of the attempts that have ended, */
@@ -403,6 +404,8 @@ void weft__task_forget_trimmed(weft_engine *engine, uint64_t seq);
 void weft__task_forget_session(weft_engine *engine, const char *session);
 /* As task.queued says it. */
 weft_val weft__task_data(const known_task *task, weft_member members[TASK_DATA]);
+/* It is saved, or what was kept is not true any more. */
+void weft__task_forget_said(known_task *task);
 /* "task-0007": a kind of at most 16 characters and a number of at least four digits. Every submission needs some, and
  * snprintf() takes as long as the rest of making a task. */
 /* Is it queued again when the daemon stops while it runs? And does it go on then, or begin anew? */

@@ -12,7 +12,7 @@ typedef struct fold {
     const char *type;
     int (*apply)(weft_engine *engine, const weft_event *event, const weft_json *data);
     void (*act)(weft_engine *engine, const weft_event *event, const weft_json *data); /* NULL: nothing */
-    bool apart; /* it changes nothing that is saved with a task, a session or a question */
+    bool apart; /* it changes nothing that is saved with a task, a session or a question, or says itself what it changed */
 } fold;
 
 int weft__value_string(const weft_json *value, const char **ret) {
@@ -112,7 +112,7 @@ static void act_ended(weft_engine *engine, const weft_event *event, const weft_j
 static const fold folds[] = {
     {"session.output", weft__task_apply_output, NULL},
     {"session.update", weft__task_apply_output, NULL},
-    {"session.created", weft__session_apply_created, NULL},
+    {"session.created", weft__session_apply_created, NULL, .apart = true},
     {"session.agent", weft__session_apply_agent, NULL},
     {"session.state", weft__session_apply_state, NULL},
     {"session.set", weft__session_apply_set, weft__session_act_set},
@@ -123,7 +123,7 @@ static const fold folds[] = {
     {"worktree.merged", weft__worktree_apply_merged, NULL},
     {"worktree.discarded", weft__worktree_apply_removed, NULL},
     {"worktree.removed", weft__worktree_apply_removed, NULL},
-    {"task.queued", weft__task_apply_queued, act_queue},
+    {"task.queued", weft__task_apply_queued, act_queue, .apart = true},
     {"task.started", weft__task_apply_started, act_started},
     {"runner.kept", weft__runner_apply_kept, NULL},
     {"task.process", weft__task_apply_process, NULL},

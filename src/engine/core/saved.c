@@ -208,7 +208,8 @@ int weft__saved_task(weft_engine *engine, const known_task *task, weft_buf *out)
     };
     weft_val data = WEFT_OBJ({"state", weft_str(weft__task_states[pub->state])}, {"at", weft_uint(engine->applied)},
                              {"createdMs", weft_int(pub->created_ms)}, {"startedMs", weft_int(pub->started_ms)},
-                             {"attempt", weft_int(pub->attempt)}, {"task", weft__task_data(task, members)},
+                             {"attempt", weft_int(pub->attempt)},
+                             {"task", task->said ? raw_or_none(task->said) : weft__task_data(task, members)},
                              {"changes", weft__changes_val(pub->changes, true, changes)},
                              {"end", over ? weft_obj(end, sizeof end / sizeof end[0]) : weft_none()},
                              {"spent", weft__buf_len(&spent) ? raw_of(&spent) : weft_none()},
@@ -221,10 +222,11 @@ int weft__saved_task(weft_engine *engine, const known_task *task, weft_buf *out)
     return r;
 }
 
-static void add_task(struct piece *piece, const known_task *task) {
+static void add_task(struct piece *piece, known_task *task) {
     size_t before = weft__buf_len(&piece->text);
     if (piece->r >= 0)
         piece->r = weft__saved_task(piece->engine, task, &piece->text);
+    weft__task_forget_said(task);
     end_document(piece, TASK, task->pub.id, before);
 }
 

@@ -264,6 +264,7 @@ int weft__session_apply_created(weft_engine *engine, const weft_event *event, co
     if (engine->phase > FOLDING)
         session->next_seq = 1;
     weft__session_stored(engine, session, event->time_ms);
+    weft__saved_changed(engine, &session->saved);
     return 0;
 }
 

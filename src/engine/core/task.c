@@ -15,6 +15,7 @@
 
 /* Of prompts and ends of output of tasks that have ended: what 10,000 usual ones need several times over. */
 #define ENDED_BYTES ((size_t) 128 << 20)
+#define SAID_BYTES 4096         /* of what is kept until it is saved: longer ones are few */
 #define MAX_ATTEMPTS 1000000000 /* of one task, as the journal may say: one more can still be counted */
 
 const char *const weft__task_states[WEFT_TASK_STATES] = {"queued", "running", "completed", "failed", "cancelled"};
@@ -127,6 +128,7 @@ known_task *weft__task_drop(weft_engine *engine, known_task *task) {
     weft__free(engine->alloc, task->ended);
     weft__free(engine->alloc, task->by);
     weft__free(engine->alloc, task->holder);
+    weft__task_forget_said(task);
     weft__task_forget_changes(engine, task);
     return weft__free(engine->alloc, task);
 }
@@ -272,6 +274,18 @@ static void join_session(weft_engine *engine, known_task *task, int64_t now) {
     session->pub.updated_ms = now;
     memcpy(session->task, task->id, sizeof session->task);
     session->pub.task = session->task;
+    weft__saved_changed(engine, &session->saved);
+}
+
+/* Its document begins with what the event says. One of ours says it word for word, and is kept until the document is
+ * written: that is a good part of the work for a task that only waits. */
+static void keep_said(weft_engine *engine, known_task *task, const weft_event *event) {
+    if (task->submitted && event->data.len <= SAID_BYTES)
+        task->said = weft__strndup(engine->alloc, event->data.data, event->data.len);
+}
+
+void weft__task_forget_said(known_task *task) {
+    task->said = weft__free(task->engine->alloc, task->said);
 }
 
 /* 1: it is this text; 0: another; -ENOMEM: it cannot be decoded now. */
@@ -327,7 +341,10 @@ int weft__task_apply_queued(weft_engine *engine, const weft_event *event, const 
     engine->counts.of[WEFT_TASK_QUEUED]++;
     if (task->pub.number >= engine->next_task)
         engine->next_task = task->pub.number + 1;
+    /* The session is saved first, so that it is read back before its task. */
     join_session(engine, task, event->time_ms);
+    weft__saved_changed(engine, &task->saved);
+    keep_said(engine, task, event);
     return 0;
 }
 
@@ -362,6 +379,7 @@ int weft__task_give(weft_engine *engine, known_task *task, const char *agent) {
     if (!copy)
         return -ENOMEM;
     weft__free(engine->alloc, task->holder);
+    weft__task_forget_said(task); /* it said another one */
     task->pub.runs_on = task->holder = copy;
     return 0;
 }
