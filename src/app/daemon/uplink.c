@@ -45,6 +45,12 @@ weft_uplink_lease *weft__uplink_lease_add(weft_uplink *self, uint64_t number, co
     return made;
 }
 
+static void forget_lease(weft_uplink_lease *lease) {
+    weft__list_remove(&lease->link);
+    weft__buf_done(&lease->open, NULL);
+    weft__free(NULL, lease);
+}
+
 /* The hub waits for nothing of it any more; that is remembered, so that it is not spoken of after a restart. */
 void weft__uplink_release(weft_uplink *self, weft_uplink_lease *lease) {
     const weft_task *task = weft__task_find(self->opts.engine, lease->task);
@@ -54,8 +60,7 @@ void weft__uplink_release(weft_uplink *self, weft_uplink_lease *lease) {
         self->opts.engine, WEFT_STREAM_UPLINK, "lease.released",
         WEFT_OBJ({"hub", weft_str(self->epoch)}, {"lease", weft_uint(lease->number)}, {"taskId", weft_str(lease->task)}),
         NULL, NULL);
-    weft__list_remove(&lease->link);
-    weft__free(NULL, lease);
+    forget_lease(lease);
 }
 
 /* Somebody else may have it by now: what runs of it ends. */
@@ -284,8 +289,7 @@ static void forget_released(weft_uplink *self, const weft_page *page) {
         weft_uplink_lease *lease = weft__uplink_lease_of(self, weft_get_str(data, "taskId", NULL));
         if (!lease || (uint64_t) weft_get_int(data, "lease", 0) != lease->number)
             continue;
-        weft__list_remove(&lease->link);
-        weft__free(NULL, lease);
+        forget_lease(lease);
     }
 }
 
@@ -394,11 +398,8 @@ weft_uplink *weft__uplink_free(weft_uplink *self) {
         weft__list_remove(&start->link);
         start->uplink = NULL;
     }
-    while (!weft__list_empty(&self->leases)) {
-        weft_uplink_lease *lease = WEFT_CONTAINER(self->leases.next, weft_uplink_lease, link);
-        weft__list_remove(&lease->link);
-        weft__free(NULL, lease);
-    }
+    while (!weft__list_empty(&self->leases))
+        forget_lease(WEFT_CONTAINER(self->leases.next, weft_uplink_lease, link));
     weft_service_unref(self->service);
     weft__target_done(&self->target);
     return weft__free(NULL, self);

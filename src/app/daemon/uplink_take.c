@@ -90,7 +90,7 @@ static void on_lease_submitted(void *ctx, int r, const weft_task *task) {
     else
         refuse_start(start->req, start->agent, r < 0 ? r : self ? -ENOMEM : -ESHUTDOWN);
     if (lease)
-        weft__uplink_rewind(self);
+        weft__uplink_deliver(self, lease);
     end_start(start);
 }
 

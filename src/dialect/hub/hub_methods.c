@@ -712,7 +712,9 @@ static const weft_method methods[] = {
      .scope = WEFT_RUNNER,
      .result = S_OF(S_IS("state", S_LEASE_STATE), "\"state\""),
      .errors = deliver_errors,
-     .flags = WEFT_ROW_CHANGES | WEFT_FOR_PEOPLE},
+     /* Only a connection that has said hello may, and agents may not do that. To ask again would be to read all of /proc for
+      * each message. One that says more than we can store is not read from meanwhile. */
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_UNCOUNTED},
     {.name = "runner.list",
      .handler = weft__hub_runners,
      .params = weft__no_params,
