@@ -249,8 +249,8 @@ static int dial(weft_uplink *self) {
 
 /* ---- what an earlier run left ---- */
 
-/* In the metadata of a task: which lease it is. */
-static bool read_lease(const weft_task *task, uint64_t *ret_number, char hub[WEFT_EPOCH + 1], char hub_task[64]) {
+bool weft__uplink_read_lease(const weft_task *task, uint64_t *ret_number, char hub[WEFT_EPOCH + 1],
+                             char hub_task[WEFT_UPLINK_ID]) {
     WEFT_AUTO(weft_doc) doc = NULL;
     if (!task->metadata || !strstr(task->metadata, WEFT_LEASE_MEMBER) ||
         weft_doc_parse(task->metadata, strlen(task->metadata), NULL, &doc) < 0)
@@ -258,18 +258,22 @@ static bool read_lease(const weft_task *task, uint64_t *ret_number, char hub[WEF
     weft_json lease = weft_get(weft_doc_root(doc), WEFT_LEASE_MEMBER);
     *ret_number = (uint64_t) weft_get_int(&lease, "number", 0);
     snprintf(hub, WEFT_EPOCH + 1, "%s", weft_get_str(&lease, "hub", ""));
-    snprintf(hub_task, 64, "%s", weft_get_str(&lease, "task", ""));
+    snprintf(hub_task, WEFT_UPLINK_ID, "%s", weft_get_str(&lease, "task", ""));
     return *ret_number != 0;
+}
+
+void weft__uplink_key(const weft_uplink *self, uint64_t lease, char ret[WEFT_UPLINK_KEY]) {
+    snprintf(ret, WEFT_UPLINK_KEY, "lease/%s/%llu", self->epoch, (unsigned long long) lease);
 }
 
 /* The newest says which hub it is about; older hubs are forgotten. */
 static void find_leases(weft_uplink *self) {
-    char hub[WEFT_EPOCH + 1], hub_task[64];
+    char hub[WEFT_EPOCH + 1], hub_task[WEFT_UPLINK_ID];
     uint64_t number;
     size_t n = 0;
     for (const weft_task *task = weft__task_newest(self->opts.engine); task && n < MOST_SAID;
          task = weft__task_older(self->opts.engine, task)) {
-        if (!read_lease(task, &number, hub, hub_task))
+        if (!weft__uplink_read_lease(task, &number, hub, hub_task))
             continue;
         if (!*self->epoch)
             snprintf(self->epoch, sizeof self->epoch, "%s", hub);

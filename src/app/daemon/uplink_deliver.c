@@ -101,7 +101,7 @@ static bool is_told(const char *type) {
     static const char *const types[] = {
         "session.output", "session.update", "session.usage",     "session.elicited", "session.state",
         "task.started",   "question.asked", "question.answered", "question.expired", "question.withdrawn",
-        "task.completed", "task.failed",    "task.cancelled",
+        "task.completed", "task.failed",    "task.cancelled",    "task.changed",
     };
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (strcmp(types[i], type) == 0)

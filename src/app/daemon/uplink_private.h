@@ -69,11 +69,22 @@ weft_uplink_lease *weft__uplink_lease_add(weft_uplink *self, uint64_t number, co
 void weft__uplink_release(weft_uplink *self, weft_uplink_lease *lease);
 void weft__uplink_lease_over(weft_uplink *self, weft_uplink_lease *lease);
 
+/* Which lease a task is: in its metadata. */
+bool weft__uplink_read_lease(const weft_task *task, uint64_t *ret_number, char hub[WEFT_EPOCH + 1],
+                             char hub_task[WEFT_UPLINK_ID]);
+/* The key by which a lease is submitted: the same one twice is one task. */
+#define WEFT_UPLINK_KEY 96
+void weft__uplink_key(const weft_uplink *self, uint64_t lease, char ret[WEFT_UPLINK_KEY]);
+
 /* Deliver from what the hub has: of all leases, or of this one too. */
 void weft__uplink_rewind(weft_uplink *self);
 void weft__uplink_deliver(weft_uplink *self, const weft_uplink_lease *lease);
 void weft__uplink_deliver_init(weft_uplink *self);
 void weft__uplink_deliver_done(weft_uplink *self);
+
+/* uplink_ask.c */
+extern const weft_param weft__uplink_ask_params[];
+int weft__uplink_ask(weft_req *req, const weft_json *params, void *ctx);
 
 /* The methods that the hub calls. */
 int weft__uplink_service(weft_uplink *self);

@@ -457,10 +457,12 @@ static const weft_error_row unsubscribe_errors[] = {
 static const weft_error_row git_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, WEFT_ERRORS_GIT, WEFT_ERROR_STOPPING, {0}};
 #define ERRORS_CHANGES                                                                                                      \
     {404, "There is no such task", "taskNotFound"}, {404, "There is no such session", "sessionNotFound"},                   \
-        {409, "No snapshot was taken", "changesUnknown"}, {409, "It worked on another machine", "changesElsewhere"},        \
-        {410, "The snapshots are gone", "changesGone"}, {429, "Too much is under way", "changesBusy"},                      \
-        {500, "git failed", "changesFailed"}, {501, "Changes are not kept here", "changesNotKept"},                         \
-        {504, "It took too long", "changesTimedOut"}, WEFT_ERROR_STOPPING
+        {409, "No snapshot was taken", "changesUnknown"},                                                                   \
+        {409, "The machine that it worked on does not know of it any more", "changesElsewhere"},                            \
+        {503, "The machine that it worked on is away", "runnerAway"}, {410, "The snapshots are gone", "changesGone"},       \
+        {429, "Too much is under way", "changesBusy"}, {500, "git failed", "changesFailed"},                                \
+        {501, "Changes are not kept here", "changesNotKept"}, {504, "It took too long", "changesTimedOut"},                 \
+        WEFT_ERROR_STOPPING
 static const weft_error_row changes_errors[] = {WEFT_ERROR_PARAMS, ERRORS_CHANGES, {0}};
 static const weft_error_row undo_errors[] = {WEFT_ERROR_PARAMS,
                                              WEFT_ERROR_AGENT,

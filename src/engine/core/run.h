@@ -81,6 +81,7 @@ void weft__run_session(struct run *run, const weft_session_info *info);
 void weft__run_output(struct run *run, weft_run_stream stream, weft_bytes text);
 void weft__run_update(struct run *run, const weft_json *update);
 void weft__run_usage(struct run *run, const weft_json *usage);
+void weft__run_changed_there(struct run *run, const weft_json *counts);
 void weft__run_result(struct run *run, const weft_json *result);
 /* Everything up to this number of its runner's was told. */
 void weft__run_told(struct run *run, uint64_t at);

@@ -451,6 +451,21 @@ bool weft__runner_nth(const weft_engine *engine, size_t n, weft_runner_view *ret
     return true;
 }
 
+bool weft__runner_of_task(const weft_engine *engine, const char *id, weft_runner_place *ret) {
+    const known_task *task = weft__task_known(engine, id);
+    const char *at =
+        task && task->stored && weft__task_is_lent(task) && task->lease ? strrchr(task->pub.runs_on, '@') : NULL;
+    const weft_runner *runner = at ? find_runner(engine, at + 1, strlen(at + 1)) : NULL;
+    if (!at)
+        return false;
+    *ret = (weft_runner_place){.name = at + 1, .task = task->pub.id, .lease = task->lease};
+    if (runner) {
+        ret->peer = runner->wire.peer;
+        ret->since_ms = *runner->instance ? runner->since_ms : 0;
+    }
+    return true;
+}
+
 /* ---- over restarts of the hub ---- */
 
 int weft__runner_expect(weft_engine *engine, const char *agent) {

@@ -51,6 +51,16 @@ weft_lease_state weft__runner_lease(const weft_runner *runner, uint64_t lease, c
 weft_lease_state weft__runner_hear(weft_runner *runner, uint64_t lease, const char *task, const weft_json *events,
                                    void (*done)(void *ctx, int r), void *ctx, int *ret_r);
 
+/* Where the files of a task are that ran on a runner, or of the last task of a session. Borrowed likewise. */
+typedef struct weft_runner_place {
+    const char *name, *task; /* of the runner; the hub's task */
+    uint64_t lease;          /* of its last attempt */
+    weft_peer *peer;         /* NULL: it is away */
+    int64_t since_ms;        /* for so long; wall clock. 0: it was not seen since this engine was started */
+} weft_runner_place;
+/* False: it is here, or there is none. */
+bool weft__runner_of_task(const weft_engine *engine, const char *task, weft_runner_place *ret);
+
 /* For lists. Borrowed until the next turn of the loop. */
 typedef struct weft_runner_view {
     const char *name;
