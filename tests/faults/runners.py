@@ -247,6 +247,26 @@ def places():
                 assert refused.reason == "noRunner", refused
 
 
+def waits_for_one_that_was_here():
+    with World() as world:
+        world.runner.kill()
+        world.hub.kill()
+        world.start_hub()
+        tasks = [world.submit(**where) for where in ({"runner": "box"}, {"label": "any"})]
+        refused("noRunner", world.submit, label="nothing")
+        for task in tasks:
+            about = world.about(task)
+            assert world.task(task)["state"] == "queued" and "box was not here since" in about["waits"], about
+        listed = subprocess.run([WEFT, "task", "list"], cwd=world.hub.folder, env=world.hub.env, stdin=subprocess.DEVNULL,
+                                capture_output=True, text=True, timeout=PATIENCE, check=True)
+        assert "queued, box was not here" in listed.stdout, listed
+        world.runner.make("go")
+        world.runner.start()
+        for task in tasks:
+            world.wait_ended(task)
+            assert "waits" not in world.about(task)
+
+
 def asks_and_is_answered():
     with World() as world:
         task = world.submit("ask", agent="demo", runner="box")
@@ -650,7 +670,7 @@ def false_hub():
 
 
 if __name__ == "__main__":
-    main([places, asks_and_is_answered, goes_on_in_its_session, writes_through_a_partition, silence_that_ends, hub_is_killed,
-          hub_is_killed_often, hub_stops_and_starts, question_outlives_the_hub, runner_is_killed, answered_while_it_is_away,
+    main([places, waits_for_one_that_was_here, asks_and_is_answered, goes_on_in_its_session, writes_through_a_partition,
+          silence_that_ends, hub_is_killed, hub_is_killed_often, hub_stops_and_starts, question_outlives_the_hub, runner_is_killed, answered_while_it_is_away,
           is_cancelled, changes_are_asked_there, changes_of_one_that_is_away, lease_is_over, late_and_still_running,
           hostile_runners, scopes, false_hub])

@@ -130,6 +130,7 @@
     S_IS("retries", S_COUNT) "," \
     S_IS("timeoutMs", S_COUNT_OR_NULL) "," \
     S_IS("reason", S_TEXT_OR_NULL) "," \
+    S_IS("waits", S_STRING) "," \
     S_IS("stopReason", S_STRING) "," \
     S_IS("usage", S_OBJECT) "," \
     S_IS("changes", S_OBJECT) "," \
