@@ -62,7 +62,8 @@ struct run {
     bool ended, closing; /* on_end has come; its last event is under way */
     bool withdrawn;      /* so are its questions */
     bool ok, retryable;
-    bool cut; /* some of what it said could not be kept */
+    bool cut;  /* some of what it said could not be kept */
+    bool deaf; /* on a runner, likewise: nothing behind that is taken, or a restart would go on behind the hole */
     int exit_code, signal;
     char *end_text; /* the memory of: */
     const char *reason, *error, *stop_reason;
