@@ -38,6 +38,7 @@ RELAYED, RELAYED_RATE = 10_000, 10
 RELAYED_CPU = 1.25            # of the hub, for watchers on two relays: a multiple of that for two plain clients
 ONE_HOP = 3  # of the CPU of a call that the hub answers itself
 FIRST_UPDATE_MS = 10          # through the hub, more than from the agent itself
+RUNNER = 0.7                  # tasks a second on a runner on the same machine, as a part of those at home: twice the journals
 PROCESS_MS = 2.5              # from a task's submission until its process is told of, two syncs of the disk among it
 
 
@@ -470,5 +471,70 @@ def planner(bench):
                f"  ≤ {ONE_HOP} × echo  {bench.verdict(ratio <= ONE_HOP)}")
 
 
+class Runner(Hub):
+    """weft runner in a folder of its own."""
+
+    def __init__(self, bench, hub, config):
+        super().__init__(bench, config)
+        self.hub = hub
+
+    def start(self):
+        self.process = subprocess.Popen([os.path.join(self.bench.build, "weft"), "runner", self.hub.ws, "--name", "box", "--slots", "8"],
+                                        cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL)
+        until = time.monotonic() + PATIENCE
+        while not any(r["connected"] for r in self.hub.call("runner.list")["runners"]):
+            if self.process.poll() is not None or time.monotonic() > until:
+                raise RuntimeError("weft runner did not start")
+            time.sleep(0.005)
+
+
+def run_tasks(hub, count, **where):
+    """Seconds until so many tasks have ended, which are all submitted at once."""
+    with socket.socket(socket.AF_UNIX) as s, s.makefile("rw", encoding="utf-8") as file:
+        s.settimeout(PATIENCE)
+        s.connect(hub.unix[len("unix:"):])
+        file.write(json.dumps({"jsonrpc": "2.0", "id": "s", "method": "event.subscribe", "params": {"types": ["task.completed"]}}) + "\n")
+        file.flush()
+        file.readline()
+        begun, ended = time.monotonic(), 0
+        for i in range(count):
+            file.write(json.dumps({"jsonrpc": "2.0", "id": i, "method": "task.submit", "params": {"prompt": "x", **where}}) + "\n")
+        file.flush()
+        for line in file:
+            message = json.loads(line)
+            if "error" in message:
+                raise RuntimeError(line)
+            ended += message.get("method") == "event"
+            if ended == count:
+                return time.monotonic() - begun
+    raise RuntimeError("the hub has gone")
+
+
+def runner(bench):
+    """Placing tasks on a runner beside running them at home, in turns."""
+    config = {"agents": {"true": {"driver": "cli", "command": ["/bin/true"]}}, "default_agent": "true",
+              "tasks": {"max_running": 8, "max_queue": 1000}}
+    rounds, count = (3, 100) if bench.quick else (7, 400)
+    yield f"Tasks of /bin/true on a runner on this machine, over a WebSocket, beside the same at home; medians of {rounds} rounds"
+    yield f"{'':28}{'home':>10}{'runner':>10}{'ratio':>8}  target"
+    with Hub(bench, config) as hub, Runner(bench, hub, config):
+        for title, at_once, times in (("at once, tasks/s", count, 1), ("one after the other, ms", 1, 50)):
+            found = []
+            run_tasks(hub, at_once)
+            run_tasks(hub, at_once, runner="box")
+            for _ in range(rounds):
+                home = sum(run_tasks(hub, at_once) for _ in range(times)) / times
+                away = sum(run_tasks(hub, at_once, runner="box") for _ in range(times)) / times
+                found.append((home, away, home / away))
+            home, away, ratio = (sorted(values)[rounds // 2] for values in zip(*found))
+            bench.record(summary="runner", at_once=at_once, home_s=home, runner_s=away, ratio=ratio)
+            if at_once > 1:
+                yield f"{title:28}{at_once / home:>10,.0f}{at_once / away:>10,.0f}{ratio:>8.2f}  ≥ {RUNNER}  {bench.verdict(ratio >= RUNNER)}"
+            else:
+                yield f"{title:28}{home * 1e3:>10.1f}{away * 1e3:>10.1f}{away / home:>8.1f}"
+
+
 SECTIONS = {"submit": submit, "mutate": mutate, "streams": streams, "journal": journal, "idlehub": idle, "agents": agents, "status": status,
-            "watchers": watchers, "relays": relays, "acp": acp, "planner": planner}
+            "watchers": watchers, "relays": relays, "acp": acp, "planner": planner,
+            "runner": runner}

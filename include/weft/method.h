@@ -128,6 +128,8 @@ enum {
     WEFT_ROW_STRICT = 1 << 4,  /* a member of named params that the table does not have is refused with -32602 (data.reason
                               "unknownParam", data.path), so that a mistyped option is not ignored. "_meta" and the tokens
                               of weft_part() are always allowed. Needs params */
+    WEFT_ROW_UNCOUNTED = 1 << 5,  /* limits.rate_per_minute does not count it for who has its scope: such callers are held
+                               back  otherwise, by weft_peer_pause() for example */
     WEFT_ROW_OWN_FLAGS = 1 << 16, /* from this one on, flags mean what the program wants */
 };
 

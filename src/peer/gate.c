@@ -174,13 +174,19 @@ static bool ask_rest(weft_req *req, weft_bytes method, const weft_json *params) 
     return false;
 }
 
+static bool is_counted(const weft_req *req) {
+    const weft_method *row = req->row;
+    return !row || !(row->flags & WEFT_ROW_UNCOUNTED) || is_stranger(req->peer, row) ||
+           !weft_has_scope(req->peer->identity, row->scope);
+}
+
 bool weft__gate_admit(weft_req *req, const weft_msg *msg, const weft_json *params) {
     weft_peer *peer = req->peer;
     weft_outcome refusal;
     req->gate = NULL;
     if (peer->service->gates && gate_concerns(peer->service->gate_flags, req->row))
         note_gated(req, msg);
-    int64_t wait_ms = peer->bucket ? weft__rate_take(peer) : 0;
+    int64_t wait_ms = peer->bucket && is_counted(req) ? weft__rate_take(peer) : 0;
     if (wait_ms) {
         refuse_rate(req, wait_ms);
         return false;

@@ -22,7 +22,11 @@ WRITER = ("import os, sys, time\n"
           "        time.sleep(0.01)\n"
           "open('ended', 'a').write('x')\n") % (LINES, LINES // 2)
 TEXT = "".join(f"line {i}\n" for i in range(LINES))
-AGENTS = {"agents": {"writer": {"driver": "cli", "command": [sys.executable, "-c", WRITER]},
+# Changes a file that is there, and makes one.
+EDITOR = ("open('old', 'a').write('second\\n')\n"
+          "open('new', 'w').write('made\\n')\n")
+AGENTS = {"agents": {"editor": {"driver": "cli", "command": [sys.executable, "-c", EDITOR]},
+                     "writer": {"driver": "cli", "command": [sys.executable, "-c", WRITER]},
                      "secret": {"driver": "cli", "command": [sys.executable, "-c", "open('secret', 'w')"]}},
           "default_agent": "demo"}
 
@@ -131,7 +135,7 @@ class World:
             token = self.token(name, "runner")
             port = self.port if address else self.networks[name].port
             self.runners[name] = Runner(f"ws://{self.address}:{port}/ws", "--token-file", token, "--label", "any", "--label",
-                                        name + "-label", "--agent", "writer", "--agent", "demo", prefix=prefix).start()
+                                        name + "-label", "--agent", "writer", "--agent", "demo", "--agent", "editor", prefix=prefix).start()
         for name in names:
             self.wait_for(name)
         self.runner, self.network = self.runners[names[0]], self.networks.get(names[0])
@@ -175,6 +179,9 @@ class World:
 
     def task(self, task):
         return self.call("task.get", taskId=task)
+
+    def about(self, task):
+        return self.call("task.about", taskIds=[task])["tasks"][0]
 
     def wait_ended(self, task, state="completed"):
         found = wait_until(f"{task} has ended", lambda: (t := self.task(task))["state"] not in ("queued", "running") and t)
@@ -238,6 +245,26 @@ def places():
                 raise AssertionError(f"{wrong} was taken")
             except Refused as refused:
                 assert refused.reason == "noRunner", refused
+
+
+def waits_for_one_that_was_here():
+    with World() as world:
+        world.runner.kill()
+        world.hub.kill()
+        world.start_hub()
+        tasks = [world.submit(**where) for where in ({"runner": "box"}, {"label": "any"})]
+        refused("noRunner", world.submit, label="nothing")
+        for task in tasks:
+            about = world.about(task)
+            assert world.task(task)["state"] == "queued" and "box was not here since" in about["waits"], about
+        listed = subprocess.run([WEFT, "task", "list"], cwd=world.hub.folder, env=world.hub.env, stdin=subprocess.DEVNULL,
+                                capture_output=True, text=True, timeout=PATIENCE, check=True)
+        assert "queued, box was not here" in listed.stdout, listed
+        world.runner.make("go")
+        world.runner.start()
+        for task in tasks:
+            world.wait_ended(task)
+            assert "waits" not in world.about(task)
 
 
 def asks_and_is_answered():
@@ -411,6 +438,68 @@ def late_and_still_running():
         assert not world.runner.has("ended")
 
 
+def edit(world):
+    with open(os.path.join(world.runner.folder, "old"), "w") as file:
+        file.write("first\n")
+    task = world.submit(agent="editor", runner="box")
+    world.wait_ended(task)
+    return task
+
+
+def changes_are_asked_there():
+    with World() as world:
+        task = edit(world)
+        counts = world.about(task)["changes"]
+        assert (counts["files"], counts["added"], counts["modified"], counts["additions"]) == (2, 1, 1, 2), counts
+        found = world.call("task.changes", taskId=task)
+        assert found["taskId"] == task and [f["path"] for f in found["files"]] == ["new", "old"], found
+        assert [f["path"] for f in world.call("task.changes", taskId=task, path="old")["files"]] == ["old"]
+        session = next(e["data"]["sessionId"] for e in world.of_types("task.queued"))
+        whole = world.call("task.diff", sessionId=session)
+        assert whole["sessionId"] == session and "+second" in whole["diff"] and "+made" in whole["diff"], whole
+        refused("invalidParams", world.call, "task.diff", taskId=task, path="/etc/passwd")
+        refused("invalidParams", world.call, "task.comment", taskId=task,
+                comments=[{"path": "none", "line": 1, "text": "why?"}])
+        more = world.call("task.comment", taskId=task, comments=[{"path": "old", "line": 2, "text": "say it twice"}])["taskId"]
+        world.wait_ended(more)
+        assert world.about(more)["sessionId"] == session
+        assert "say it twice" in json.dumps(world.runner.events(types=["task.queued"]))
+        undone = world.call("task.undo", taskId=more)
+        assert undone["ok"] and undone["taskId"] == more, undone
+        undone = world.call("task.undo", taskId=task)
+        assert undone["ok"] and not world.runner.has("new"), undone
+        assert world.about(task)["changes"]["undone"] is True
+        refused("alreadyUndone", world.call, "task.undo", taskId=task)
+        assert world.call("task.undo", taskId=task, redo=True)["ok"] and world.runner.has("new")
+        assert not world.about(task)["changes"].get("undone")
+
+
+def changes_of_one_that_is_away():
+    with World() as world:
+        task = edit(world)
+        world.network.reset()
+        wait_until("the hub notices", lambda: not world.is_there("box"))
+        for method in ("task.changes", "task.diff", "task.undo"):
+            try:
+                world.call(method, taskId=task)
+                raise AssertionError(f"{method} was answered")
+            except Refused as error:
+                assert error.reason == "runnerAway" and "box" in str(error) and "since 20" in str(error), error
+        refused("runnerAway", world.call, "task.comment", taskId=task, comments=[{"path": "old", "line": 2, "text": "x"}])
+        world.hub.kill()
+        world.start_hub()
+        refused("runnerAway", world.call, "task.diff", taskId=task)
+        assert world.about(task)["changes"]["files"] == 2
+        world.network.heal()
+        world.wait_for("box")
+        assert "+second" in world.call("task.diff", taskId=task)["diff"]
+        world.runner.kill()
+        world.runner.start()
+        wait_until("the hub notices", lambda: len(world.of_types("runner.left")) > 1)
+        world.wait_for("box")
+        assert "+second" in world.call("task.diff", taskId=task)["diff"]
+
+
 def join(connection, name, instance="i", **more):
     return connection.call("runner.hello", **{"name": name, "instance": instance, "agents": ["writer"], "folders": ["*"],
                                               "slots": 4, **more})
@@ -530,7 +619,7 @@ class FalseHub:
         self.send({"id": hello["id"], "result": {"runner": "box", "epoch": "e" * 32, "leaseMs": 1, "leases": []}})
         return hello["params"]
 
-    def call(self, method, **params):
+    def call(self, method, /, **params):
         self.id += 1
         self.send({"id": self.id, "method": method, "params": params})
         while True:
@@ -562,16 +651,26 @@ def false_hub():
         assert "error" in hub.call("task.submit", prompt="x"), "a hub may call a method of people"
         assert "error" in hub.call("runner.cancel", lease=9, taskId="task-0001")
         assert "error" in hub.call("runner.answer", lease=9, taskId="task-0001", questionId="question-0000", option="x")
+        ask = {"lease": 9, "taskId": "task-0001"}
+        for more in ({"method": "task.diff"}, {"method": "task.list"}, {"method": "daemon.stop"}, {"method": "task.submit"}):
+            assert "error" in hub.call("runner.ask", **{**ask, **more}), more
         # A session of somebody else's is not gone on with; the same lease twice is one task.
         first = hub.call("runner.start", **start, agent="demo", sessionId=session)["result"]
         assert first["sessionId"] != session, first
         assert hub.call("runner.start", **start, agent="demo")["result"] == first
         assert not runner.has("secret") and not runner.has("began")
+        # What people here changed is not shown, whatever the hub calls it.
+        wait_until("it has ended", lambda: not local.call("task.list", state="running"))
+        ask = {"lease": 5, "taskId": "task-0001"}
+        assert hub.call("runner.ask", **ask, method="task.changes", params={"taskId": "task-0000"})["result"]["taskId"] == first["taskId"]
+        for more in ({"taskId": "task-0000"}, {"lease": 6}, {"method": "task.submit"}, {"method": "task.undo", "ofSession": True}):
+            assert "error" in hub.call("runner.ask", **{**ask, "method": "task.changes", **more}), more
     finally:
         runner.done()
 
 
 if __name__ == "__main__":
-    main([places, asks_and_is_answered, goes_on_in_its_session, writes_through_a_partition, silence_that_ends, hub_is_killed,
-          hub_is_killed_often, hub_stops_and_starts, question_outlives_the_hub, runner_is_killed, answered_while_it_is_away,
-          is_cancelled, lease_is_over, late_and_still_running, hostile_runners, scopes, false_hub])
+    main([places, waits_for_one_that_was_here, asks_and_is_answered, goes_on_in_its_session, writes_through_a_partition,
+          silence_that_ends, hub_is_killed, hub_is_killed_often, hub_stops_and_starts, question_outlives_the_hub, runner_is_killed, answered_while_it_is_away,
+          is_cancelled, changes_are_asked_there, changes_of_one_that_is_away, lease_is_over, late_and_still_running,
+          hostile_runners, scopes, false_hub])

@@ -129,6 +129,8 @@ static const struct type {
       {"label", "\"gpu\""}}},
     {"task.started", {{"taskId", "\"task-000#\""}, {"attempt", "#"}, {"agent", "\"two\""}}},
     {"task.started", {{"taskId", "\"task-000#\""}, {"attempt", "#"}, {"agent", "\"one@box-#\""}}},
+    {"runner.known",
+     {{"runner", "\"box-#\""}, {"labels", "[\"a\",\"@#\"]"}, {"agents", "[\"fuzz\",\"#\"]"}, {"slots", "#"}}},
     {"runner.kept", {{"taskId", "\"task-000#\""}, {"lease", "#"}, {"at", "#"}}},
     {"task.process", {{"taskId", "\"task-000#\""}, {"pid", "123#"}}},
     {"task.retrying",

@@ -181,6 +181,7 @@ static sim_plan make_plan(void) {
     plan.chunk = sim_chance(40) && !was_found_once() ? 60 + sim_below(400) : 0;
     plan.plans = was_found_once() ? 0 : sometimes(35);
     plan.gated = was_found_once() ? 0 : sometimes(35);
+    plan.runners = was_found_once() ? 0 : sometimes(35);
     return plan;
 }
 
@@ -197,10 +198,12 @@ static void run_seed(uint64_t seed, const bool *skip, bool loud) {
     driver_open();
     plans_open();
     gated_open();
+    runners_open();
     hub_open();
     clients_open(sim.plan.clients);
     sim_play(&sim.plan, skip);
     hub_close();
+    runners_close();
     clients_close();
     driver_close();
     store_close_disk();

@@ -8,6 +8,7 @@
  * weft_driver sim_store.c   the store's kind: the one in memory, which works when the scheduler says so and fails when it
  * says so sim_client.c  clients that speak JSON-RPC in bytes: they submit, cancel, answer, subscribe, read slowly, go and
  * resume sim_plans.c   plans that are made, run and cancelled, and what they must obey
+ *   sim_gated.c   gated tasks, and sim_runners.c other machines that run tasks: likewise
  *   sim_truth.c   what is on the disk, and the rules that it must obey
  *
  * Everything is called from one thread, and there is one run at a time, so its state is one static struct per file. */
@@ -101,7 +102,11 @@ bool sim_memory_failed(void);
     X(GATED, "a gated task completed")                                                                                      \
     X(GATED_AGAIN, "a gated task completed after another iteration")                                                        \
     X(GATED_ENDED, "a gated task failed or was cancelled")                                                                  \
-    X(GATED_RESUMED, "a gated task went on after a restart and completed")
+    X(GATED_RESUMED, "a gated task went on after a restart and completed")                                                  \
+    X(LENT, "a task completed on a runner")                                                                                 \
+    X(LENT_RESUMED, "a task on a runner went on over a restart and completed")                                              \
+    X(LEASE_OVER, "a lease was over, and its task was tried again")                                                         \
+    X(LATE, "a runner said something of a lease that was over")
 
 typedef enum sim_sight {
 #define X(name, words) SAW_##name,
@@ -114,7 +119,7 @@ void sim_saw(sim_sight sight);
 /* What a seed decides once, before the first step: how often which fault happens, and the limits. */
 typedef struct sim_plan {
     unsigned steps, clients;
-    unsigned store_faults, memory_faults, kills, stops, drops, trims, time_jumps, plans, gated; /* weights */
+    unsigned store_faults, memory_faults, kills, stops, drops, trims, time_jumps, plans, gated, runners; /* weights */
     bool requeue, slow_disk;
     bool sessions;   /* clients create, set, close and delete sessions, and agents live */
     int64_t idle_ms; /* how long those live without a turn */
@@ -228,6 +233,19 @@ void gated_step(void);
 bool gated_at_rest(void);
 void gated_truth(const char *type, const weft_json *data);
 void gated_forget(void);
+
+/* ---- sim_runners.c ---- */
+
+/* The same for other machines that run tasks. */
+void runners_open(void);
+void runners_close(void);
+void runners_start(weft_engine *engine);
+void runners_stop(void);
+void runners_step(void);
+/* In the fair end: all of them come, end what they have and tell it. True: something was done. */
+bool runners_mend(void);
+void runners_truth(uint64_t gseq, const char *type, const weft_json *data);
+void runners_forget(void);
 
 /* ---- sim_store.c ---- */
 

@@ -249,6 +249,7 @@ static weft_engine_limits limits_of(const sim_plan *plan) {
                                 .question_ms = plan->question_ms,
                                 .retry_ms = 100,
                                 .again_ms = 200,
+                                .lease_ms = 300,
                                 .keep_bytes = plan->keep_bytes,
                                 .keep_output = plan->keep_output,
                                 .past_page = 2};
@@ -349,6 +350,7 @@ static void start_clients(void) {
         abort();
     plans_start(box.engine);
     gated_start(box.engine);
+    runners_start(box.engine);
     ask_for_the_past();
 }
 
@@ -367,6 +369,7 @@ static void tear_down(void) {
         box.hub.clients = weft__hub_clients_free(box.hub.clients);
     plans_stop();
     gated_stop();
+    runners_stop();
     box.engine = weft__engine_free(box.engine);
     driver_killed();
     box.store = weft__store_close(box.store);

@@ -88,6 +88,11 @@ static void step_gated(void) {
         gated_step();
 }
 
+static void step_runners(void) {
+    if (hub_is_ready())
+        runners_step();
+}
+
 static void step_tend(void) {
     hub_tend();
 }
@@ -114,6 +119,7 @@ static void run_step(const sim_plan *plan) {
         {step_trim, plan->trims * 5},
         {step_plan, plan->plans * 4},
         {step_gated, plan->gated * 4},
+        {step_runners, plan->runners * 60},
     };
     unsigned total = 0;
     for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++)
@@ -178,7 +184,7 @@ static void come_to_rest(void) {
          * while somebody is busy. */
         if (round % BUSY_ROUNDS == 0)
             (void) pass_time(until);
-        if (do_all() || (hub_is_ready() && clients_mend()))
+        if (do_all() || (hub_is_ready() && (clients_mend() || runners_mend())))
             continue;
         if (driver_runs() || driver_waiting())
             driver_finish();

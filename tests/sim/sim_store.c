@@ -221,6 +221,7 @@ static int new_disk(const weft_store_opts *opts, char *ret_why) {
     driver_forget();
     plans_forget();
     gated_forget();
+    runners_forget();
     return 0;
 }
 

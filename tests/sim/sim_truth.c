@@ -146,14 +146,22 @@ bool truth_session_trimmed(const char *session) {
 
 /* ---- the rules ---- */
 
+/* It is, or was, on a runner: sim_runners.c has the rules for that. */
+static bool is_lent(const truth_task *task) {
+    return strchr(task->agent, '@') != NULL;
+}
+
 static size_t running(const char *agent) {
     size_t n = 0;
     for (size_t i = 0; i < truth.task_count; i++)
-        n += truth.tasks[i].state == TRUTH_RUNNING && (!agent || strcmp(truth.tasks[i].agent, agent) == 0);
+        n += truth.tasks[i].state == TRUTH_RUNNING && !is_lent(&truth.tasks[i]) &&
+             (!agent || strcmp(truth.tasks[i].agent, agent) == 0);
     return n;
 }
 
 static void check_slots(const truth_task *task) {
+    if (is_lent(task))
+        return;
     if (running(NULL) > hub_max_running(NULL) || running(task->agent) > hub_max_running(task->agent))
         sim_broken("too many run: %s started while all slots were taken", task->id);
 }
@@ -230,7 +238,10 @@ static void task_event(const truth_event *event, const weft_json *data) {
         sim_broken("unknown task: %s was stored for %s", event->type, event->task);
     } else if (strcmp(type, "started") == 0) {
         move_to(task, TRUTH_RUNNING, event->type);
-        driver_begin(task->id);
+        if (is_lent(task))
+            copy_member(task->agent, sizeof task->agent, data, "agent");
+        else
+            driver_begin(task->id);
         if (weft_get_int(data, "attempt", 0) != ++task->attempt)
             sim_broken("wrong attempt: %s has %lld", task->id, (long long) weft_get_int(data, "attempt", 0));
         check_slots(task);
@@ -238,7 +249,8 @@ static void task_event(const truth_event *event, const weft_json *data) {
         check_takes_tasks(task, "task.started");
     } else if (strcmp(type, "retrying") == 0) {
         move_to(task, TRUTH_QUEUED, event->type);
-        driver_check_end(task->id, weft_get_str(data, "reason", ""));
+        if (!is_lent(task))
+            driver_check_end(task->id, weft_get_str(data, "reason", ""));
         sim_saw(strcmp(weft_get_str(data, "reason", ""), "daemonRestarted") == 0 ? SAW_REQUEUE : SAW_RETRY);
     } else if (strcmp(type, "process") != 0) {
         bool ran = task->state == TRUTH_RUNNING;
@@ -247,7 +259,7 @@ static void task_event(const truth_event *event, const weft_json *data) {
                 : strcmp(type, "failed") == 0  ? TRUTH_FAILED
                                                : TRUTH_CANCELLED,
                 event->type);
-        if (ran)
+        if (ran && !is_lent(task))
             driver_check_end(task->id, weft_get_str(data, "reason", ""));
         if (strcmp(weft_get_str(data, "reason", ""), "timedOut") == 0)
             sim_saw(SAW_TIMEOUT);
@@ -392,7 +404,8 @@ static void output_event(const truth_event *event, const weft_json *data) {
     const char *text = weft_get_str(data, "text", "");
     if (!task || task->state != TRUTH_RUNNING)
         sim_broken("wrong state: output was stored for %s, which does not run", event->task);
-    driver_check_output(event->task, text, strlen(text));
+    if (!task || !is_lent(task))
+        driver_check_output(event->task, text, strlen(text));
 }
 
 /* As a subscription by task or session understands it: most events of a task do not name its session. */
@@ -418,6 +431,7 @@ static void check_event(truth_event *event) {
     find_subject(event, data);
     plans_truth(event->type, data);
     gated_truth(event->type, data);
+    runners_truth(event->gseq, event->type, data);
     if (strncmp(event->type, "task.", 5) == 0)
         task_event(event, data);
     else if (strncmp(event->type, "question.", 9) == 0)

@@ -1,6 +1,7 @@
 /* Tasks on other machines: leases and their fence, what is told twice, late, or by the wrong one, and what a start finds of
  * them. The runner is a peer whose messages the test reads and writes itself. */
 #include "engine/world.h"
+#include "engine_private.h"
 #include "runners.h"
 
 static const char *const writer[] = {"writer", NULL}, *const any[] = {"*", NULL}, *const labels[] = {"gpu", "linux", NULL};
@@ -211,6 +212,85 @@ TEST(taken_up_after_a_restart) {
     engine_end(&w);
 }
 
+/* Who was here may come back: tasks wait for it, and say so. */
+static void known_after_a_restart(const weft_store_kind *kind, bool saved) {
+    engine_world w;
+    task_outcome t, u;
+    machine box;
+    char why[WEFT_RUNNER_WAITS];
+    open_with_runners(&w, kind, 60000);
+    CHECK_INT(come(&w, &box_spec, "[]", &box), 0);
+    ENGINE_UNTIL(&w, strstr(w.heard, "runner.known") && strstr(w.heard, "runner.joined"));
+    go_away(&box);
+    ENGINE_UNTIL(&w, strstr(w.heard, "runner.left") != NULL);
+    if (saved) { /* what it knows, and a start does not read what came before that */
+        weft__save(w.engine);
+        ENGINE_UNTIL(&w, w.engine->saved_gseq > 1);
+    }
+    engine_restart(&w);
+    CHECK_INT(submit_spec(&w, &on_box, &t), 0);
+    CHECK_INT(submit_spec(&w, &(weft_task_spec){.prompt = "x", .label = "gpu"}, &u), 0);
+    CHECK_INT(state_of(&w, t.id), WEFT_TASK_QUEUED);
+    CHECK_INT(submit_spec(&w, &(weft_task_spec){.prompt = "x", .label = "none"}, &u), -ENODEV);
+    CHECK_INT(submit_spec(&w, &(weft_task_spec){.prompt = "x", .runner = "rig"}, &u), -ENODEV);
+    CHECK_STR(weft__runner_waits(w.engine, t.id, why), "box was not here since the hub was started");
+    world_forget(&w);
+    CHECK_INT(come(&w, &box_spec, "[]", &box), 0);
+    ENGINE_UNTIL(&w, state_of(&w, t.id) == WEFT_TASK_RUNNING);
+    CHECK(weft__runner_waits(w.engine, t.id, why) == NULL);
+    CHECK(strstr(w.heard, "runner.joined") && !strstr(w.heard, "runner.known")); /* it offers what it did */
+    go_away(&box);
+    engine_end(&w);
+}
+
+TEST(known_runners_are_waited_for) {
+    known_after_a_restart(&weft__sqlite, true);
+    known_after_a_restart(&weft__sqlite, false);
+}
+
+static int late_events(const engine_world *w) {
+    int n = 0;
+    for (const char *at = w->heard; (at = strstr(at, "runner.late")); at++)
+        n++;
+    return n;
+}
+
+/* An attempt before the last one, of which only the journal knows. */
+TEST(late_after_a_restart) {
+    engine_world w;
+    task_outcome t;
+    machine box, rig;
+    weft_task_spec spec = on_box;
+    weft_runner_spec other = box_spec;
+    spec.retries = 2;
+    other.name = "rig";
+    open_with_runners(&w, &weft__sqlite, 1);
+    CHECK_INT(come(&w, &box_spec, "[]", &box), 0);
+    CHECK_INT(submit_spec(&w, &spec, &t), 0);
+    uint64_t first = started_at;
+    CHECK_INT(tell(&box, first, t.id, "[" SAYS(5, "a") "]"), WEFT_LEASE_HELD);
+    go_away(&box);
+    ENGINE_UNTIL(&w, state_of(&w, t.id) == WEFT_TASK_QUEUED);
+    CHECK_INT(come(&w, &box_spec, "[]", &box), 0);
+    ENGINE_UNTIL(&w, started_at > first);
+    go_away(&box);
+    w.opts.limits.lease_ms = 60000;
+    engine_restart(&w);
+    CHECK_INT(come(&w, &box_spec, "[]", &box), 0);
+    CHECK_INT(come(&w, &other, "[]", &rig), 0);
+    CHECK_INT(tell(&rig, first, t.id, "[" SAYS(6, "another's") "]"), WEFT_LEASE_OVER); /* it is looked up */
+    CHECK_INT(tell(&box, first - 1, t.id, "[" SAYS(6, "no lease") "]"),
+              first - 1 > weft__task_find(w.engine, t.id)->gseq ? WEFT_LEASE_OVER : WEFT_LEASE_GONE);
+    CHECK_INT(tell(&box, first, t.id, "[" SAYS(6, "late") "," ENDS(7) "]"), WEFT_LEASE_OVER);
+    ENGINE_UNTIL(&w, strstr(w.heard, "runner.late runner.late") != NULL);
+    CHECK_INT(late_events(&w), 2); /* nothing of another's, nor of what was no lease */
+    CHECK_INT(tell(&box, first, t.id, "[" ENDS(7) "]"), WEFT_LEASE_OVER);
+    CHECK(state_of(&w, t.id) < WEFT_TASK_COMPLETED || state_of(&w, t.id) == WEFT_TASK_FAILED);
+    go_away(&box);
+    go_away(&rig);
+    engine_end(&w);
+}
+
 /* It was never offered, or the offer was lost: it is offered again. One that said something of it and knows nothing of it
  * now has lost its journal. */
 TEST(what_the_runner_does_not_know) {
@@ -349,5 +429,6 @@ TEST(every_allocation_fails_once) {
 }
 
 TEST_MAIN(CASE(each_event_counts_once) CASE(the_fence) CASE(what_is_late_changes_nothing) CASE(late_events_have_a_limit)
-              CASE(taken_up_after_a_restart) CASE(what_the_runner_does_not_know) CASE(slots_labels_and_folders)
-                  CASE(limits_of_runners) CASE(every_allocation_fails_once))
+              CASE(taken_up_after_a_restart) CASE(known_runners_are_waited_for) CASE(late_after_a_restart)
+                  CASE(what_the_runner_does_not_know) CASE(slots_labels_and_folders) CASE(limits_of_runners)
+                      CASE(every_allocation_fails_once))

@@ -453,8 +453,47 @@ TEST(the_rate_of_very_many_addresses) {
     tear_down(&f);
 }
 
+/* How many of five are answered. */
+static int served_of(weft_service *service, const char *scopes, const char *method) {
+    weft_identity who = {"tcp", "", "box", scopes, "192.0.2.1", -1, -1, true};
+    weft_peer *peer;
+    char request[96];
+    int served = 0;
+    if (!CHECK_INT(weft_peer_new(service, &(weft_peer_opts){.framing = &weft_ndjson, .identity = &who}, &peer), 0))
+        return -1;
+    snprintf(request, sizeof request, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\"}\n", method);
+    for (int i = 0; i < 5; i++) {
+        CHECK_INT(kit_say(peer, request, 1000000), 0);
+        char *answer = kit_take(peer, NULL);
+        served += strstr(answer, "\"result\"") != NULL;
+        free(answer);
+    }
+    weft_peer_free(peer);
+    return served;
+}
+
+static int say_nothing(weft_req *req, const weft_json *params, void *ctx) {
+    (void) params, (void) ctx;
+    return weft_reply(req, weft_null());
+}
+
+TEST(what_is_not_counted) {
+    static const weft_method rows[] = {{.name = "tell", .handler = say_nothing, .scope = "box", .flags = WEFT_ROW_UNCOUNTED},
+                                       {.name = "ask", .handler = say_nothing, .scope = "box"},
+                                       {0}};
+    weft_service *service;
+    REQUIRE(weft_service_new(&(weft_service_opts){.methods = rows, .limits.rate_per_minute = 2}, &service) >= 0);
+    CHECK_INT(served_of(service, "box", "tell"), 5);
+    CHECK_INT(served_of(service, "other", "tell"), 0); /* who may not is counted */
+    CHECK_INT(weft_service_stats(service)->rate_limited, 3);
+    CHECK_INT(served_of(service, "box", "tell"), 5);
+    CHECK_INT(served_of(service, "box", "ask"), 0);
+    weft_service_unref(service);
+}
+
 TEST_MAIN(CASE(soft_limit_stalls_and_resumes) CASE(soft_limit_meets_the_end) CASE(soft_limit_drains_at_half)
               CASE(hard_limit_closes) CASE(one_answer_may_pass_the_hard_limit) CASE(answer_limit)
                   CASE(answer_limit_of_a_batch) CASE(open_calls) CASE(open_requests) CASE(open_requests_tells_the_handler)
                       CASE(batch_items) CASE(body_size) CASE(becoming_known_raises_the_limit) CASE(a_timeout_beyond_all_time)
-                          CASE(the_rate_is_the_clients_not_the_connections) CASE(the_rate_of_very_many_addresses))
+                          CASE(the_rate_is_the_clients_not_the_connections) CASE(the_rate_of_very_many_addresses)
+                              CASE(what_is_not_counted))

@@ -45,6 +45,12 @@ weft_uplink_lease *weft__uplink_lease_add(weft_uplink *self, uint64_t number, co
     return made;
 }
 
+static void forget_lease(weft_uplink_lease *lease) {
+    weft__list_remove(&lease->link);
+    weft__buf_done(&lease->open, NULL);
+    weft__free(NULL, lease);
+}
+
 /* The hub waits for nothing of it any more; that is remembered, so that it is not spoken of after a restart. */
 void weft__uplink_release(weft_uplink *self, weft_uplink_lease *lease) {
     const weft_task *task = weft__task_find(self->opts.engine, lease->task);
@@ -54,8 +60,7 @@ void weft__uplink_release(weft_uplink *self, weft_uplink_lease *lease) {
         self->opts.engine, WEFT_STREAM_UPLINK, "lease.released",
         WEFT_OBJ({"hub", weft_str(self->epoch)}, {"lease", weft_uint(lease->number)}, {"taskId", weft_str(lease->task)}),
         NULL, NULL);
-    weft__list_remove(&lease->link);
-    weft__free(NULL, lease);
+    forget_lease(lease);
 }
 
 /* Somebody else may have it by now: what runs of it ends. */
@@ -244,8 +249,8 @@ static int dial(weft_uplink *self) {
 
 /* ---- what an earlier run left ---- */
 
-/* In the metadata of a task: which lease it is. */
-static bool read_lease(const weft_task *task, uint64_t *ret_number, char hub[WEFT_EPOCH + 1], char hub_task[64]) {
+bool weft__uplink_read_lease(const weft_task *task, uint64_t *ret_number, char hub[WEFT_EPOCH + 1],
+                             char hub_task[WEFT_UPLINK_ID]) {
     WEFT_AUTO(weft_doc) doc = NULL;
     if (!task->metadata || !strstr(task->metadata, WEFT_LEASE_MEMBER) ||
         weft_doc_parse(task->metadata, strlen(task->metadata), NULL, &doc) < 0)
@@ -253,18 +258,22 @@ static bool read_lease(const weft_task *task, uint64_t *ret_number, char hub[WEF
     weft_json lease = weft_get(weft_doc_root(doc), WEFT_LEASE_MEMBER);
     *ret_number = (uint64_t) weft_get_int(&lease, "number", 0);
     snprintf(hub, WEFT_EPOCH + 1, "%s", weft_get_str(&lease, "hub", ""));
-    snprintf(hub_task, 64, "%s", weft_get_str(&lease, "task", ""));
+    snprintf(hub_task, WEFT_UPLINK_ID, "%s", weft_get_str(&lease, "task", ""));
     return *ret_number != 0;
+}
+
+void weft__uplink_key(const weft_uplink *self, uint64_t lease, char ret[WEFT_UPLINK_KEY]) {
+    snprintf(ret, WEFT_UPLINK_KEY, "lease/%s/%llu", self->epoch, (unsigned long long) lease);
 }
 
 /* The newest says which hub it is about; older hubs are forgotten. */
 static void find_leases(weft_uplink *self) {
-    char hub[WEFT_EPOCH + 1], hub_task[64];
+    char hub[WEFT_EPOCH + 1], hub_task[WEFT_UPLINK_ID];
     uint64_t number;
     size_t n = 0;
     for (const weft_task *task = weft__task_newest(self->opts.engine); task && n < MOST_SAID;
          task = weft__task_older(self->opts.engine, task)) {
-        if (!read_lease(task, &number, hub, hub_task))
+        if (!weft__uplink_read_lease(task, &number, hub, hub_task))
             continue;
         if (!*self->epoch)
             snprintf(self->epoch, sizeof self->epoch, "%s", hub);
@@ -284,8 +293,7 @@ static void forget_released(weft_uplink *self, const weft_page *page) {
         weft_uplink_lease *lease = weft__uplink_lease_of(self, weft_get_str(data, "taskId", NULL));
         if (!lease || (uint64_t) weft_get_int(data, "lease", 0) != lease->number)
             continue;
-        weft__list_remove(&lease->link);
-        weft__free(NULL, lease);
+        forget_lease(lease);
     }
 }
 
@@ -394,11 +402,8 @@ weft_uplink *weft__uplink_free(weft_uplink *self) {
         weft__list_remove(&start->link);
         start->uplink = NULL;
     }
-    while (!weft__list_empty(&self->leases)) {
-        weft_uplink_lease *lease = WEFT_CONTAINER(self->leases.next, weft_uplink_lease, link);
-        weft__list_remove(&lease->link);
-        weft__free(NULL, lease);
-    }
+    while (!weft__list_empty(&self->leases))
+        forget_lease(WEFT_CONTAINER(self->leases.next, weft_uplink_lease, link));
     weft_service_unref(self->service);
     weft__target_done(&self->target);
     return weft__free(NULL, self);

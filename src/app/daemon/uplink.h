@@ -14,6 +14,7 @@ typedef struct weft_uplink_opts {
     weft_app *app;
     weft_loop *loop;
     weft_engine *engine;
+    weft_service *service; /* what people have here: the hub may ask for the changes of its tasks */
     const char *url;
     const char *name; /* that we would like; NULL: the host's. Who shows a token has the name of that */
     weft_texts labels;

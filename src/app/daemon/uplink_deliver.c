@@ -1,5 +1,5 @@
-/* Delivering: the journal is read by pages, from what the hub has; what belongs to a lease goes out in messages of one lease
- * each. The next page is read when not too many messages wait for their answers, so that a slow hub costs no memory. */
+/* Delivering: the journal is read by pages, from what the hub has; what a page has of a lease goes out in one message. The
+ * next page is read when not too many messages wait for their answers, so that a slow hub costs no memory. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,16 +13,14 @@
 #define MESSAGE_BYTES ((size_t) 256 * 1024)
 #define MOST_IN_FLIGHT 8
 #define AGAIN_MS 1000
-/* Between two pages: what an agent says in this time goes out together, and a hub counts requests. */
-#define PACE_MS 15
+/* Between two pages: what an agent says in this time goes out together. */
+#define PACE_MS 2
 
-/* A runner.deliver that is being written, and then waits for its answer. */
+/* A runner.deliver that waits for its answer. */
 typedef struct delivery {
     weft_uplink *uplink;
     uint64_t lease, last;
     char hub_task[WEFT_UPLINK_ID];
-    size_t count;
-    weft_buf events;
 } delivery;
 
 static void read_more(weft_uplink *self);
@@ -56,32 +54,44 @@ static void on_delivered(weft_peer *peer, int r, const weft_answer *answer, void
         take_delivered(self, sent, weft_get_str(answer->result, "state", ""));
     else if (r >= 0 && self->up)
         deliver_again(self);
-    weft__buf_done(&sent->events, NULL);
     weft__free(NULL, sent);
     if (self->up)
         weft__later(self->opts.loop, &self->later);
 }
 
-static int send_delivery(weft_uplink *self, delivery *open) {
-    delivery *sent = open->count ? weft__alloc(NULL, sizeof *sent) : NULL;
-    int r = open->count ? weft__buf_put(&open->events, NULL, "]", 1) : 0;
-    if (r >= 0 && sent) {
-        *sent = *open;
-        sent->uplink = self;
+static void drop_open(weft_uplink_lease *lease) {
+    weft__buf_done(&lease->open, NULL);
+    lease->count = 0;
+}
+
+static int send_open(weft_uplink *self, weft_uplink_lease *lease) {
+    delivery *sent = weft__alloc(NULL, sizeof *sent);
+    int r = sent ? weft__buf_put(&lease->open, NULL, "]", 1) : -ENOMEM;
+    if (r >= 0) {
+        *sent = (delivery){.uplink = self, .lease = lease->number, .last = lease->last};
+        memcpy(sent->hub_task, lease->hub_task, sizeof sent->hub_task);
         r = weft_call_start(self->peer, "runner.deliver",
-                            WEFT_OBJ({"lease", weft_uint(sent->lease)}, {"taskId", weft_str(sent->hub_task)},
-                                     {"events", weft_raw(weft__buf_head(&sent->events), weft__buf_len(&sent->events))}),
+                            WEFT_OBJ({"lease", weft_uint(lease->number)}, {"taskId", weft_str(lease->hub_task)},
+                                     {"events", weft_raw(weft__buf_head(&lease->open), weft__buf_len(&lease->open))}),
                             &(weft_call_opts){.on_answer = on_delivered, .ctx = sent, .timeout_ms = -1}, NULL);
-    } else if (open->count)
-        r = -ENOMEM;
-    if (r < 0 || !sent) {
-        weft__buf_done(&open->events, NULL);
-        weft__free(NULL, sent);
-    } else {
-        self->in_flight++;
-        weft__buf_done(&sent->events, NULL); /* it was copied into the message */
     }
-    *open = (delivery){0};
+    if (r < 0)
+        weft__free(NULL, sent);
+    else
+        self->in_flight++;
+    drop_open(lease);
+    return r;
+}
+
+/* r < 0: nothing of it goes out; it is read again. */
+static int send_all_open(weft_uplink *self, int r) {
+    for (weft_link *link = self->leases.next; link != &self->leases; link = link->next) {
+        weft_uplink_lease *lease = WEFT_CONTAINER(link, weft_uplink_lease, link);
+        if (r >= 0 && lease->count)
+            r = send_open(self, lease);
+        else
+            drop_open(lease);
+    }
     return r;
 }
 
@@ -91,7 +101,7 @@ static bool is_told(const char *type) {
     static const char *const types[] = {
         "session.output", "session.update", "session.usage",     "session.elicited", "session.state",
         "task.started",   "question.asked", "question.answered", "question.expired", "question.withdrawn",
-        "task.completed", "task.failed",    "task.cancelled",
+        "task.completed", "task.failed",    "task.cancelled",    "task.changed",
     };
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (strcmp(types[i], type) == 0)
@@ -118,17 +128,17 @@ static bool is_answered_here(const weft_uplink *self, const char *type, const we
     return strcmp(type, "question.asked") == 0 && (!question || question->state != WEFT_QUESTION_OPEN);
 }
 
-static int add_event(delivery *open, const weft_event *event, const weft_json *data) {
+static int add_event(weft_uplink_lease *lease, const weft_event *event, const weft_json *data) {
     weft_val value = WEFT_OBJ({"seq", weft_uint(event->gseq)}, {"type", weft_str(event->type)}, {"data", weft_copy(data)});
-    int r = weft__buf_put(&open->events, NULL, open->count ? "," : "[", 1);
+    int r = weft__buf_put(&lease->open, NULL, lease->count ? "," : "[", 1);
     if (r >= 0)
-        r = weft__write_val(&open->events, NULL, &value);
-    open->count++;
-    open->last = event->gseq;
+        r = weft__write_val(&lease->open, NULL, &value);
+    lease->count++;
+    lease->last = event->gseq;
     return r;
 }
 
-static int tell_event(weft_uplink *self, delivery *open, const weft_event *event) {
+static int tell_event(weft_uplink *self, const weft_event *event) {
     WEFT_AUTO(weft_doc) doc = NULL;
     int r = is_told(event->type) ? weft_doc_parse(event->data.data, event->data.len, NULL, &doc) : -ENOENT;
     if (r < 0)
@@ -137,18 +147,13 @@ static int tell_event(weft_uplink *self, delivery *open, const weft_event *event
     weft_uplink_lease *lease = lease_of_event(self, data);
     if (!lease || event->gseq <= lease->kept || is_answered_here(self, event->type, data))
         return 0;
-    bool other = open->count && (open->lease != lease->number || strcmp(open->hub_task, lease->hub_task) != 0);
     bool full =
-        open->count >= MESSAGE_EVENTS || (open->count && weft__buf_len(&open->events) + event->data.len > MESSAGE_BYTES);
-    if ((other || full) && (r = send_delivery(self, open)) < 0)
+        lease->count >= MESSAGE_EVENTS || (lease->count && weft__buf_len(&lease->open) + event->data.len > MESSAGE_BYTES);
+    if (full && (r = send_open(self, lease)) < 0)
         return r;
-    if (!open->count) {
-        open->lease = lease->number;
-        snprintf(open->hub_task, sizeof open->hub_task, "%s", lease->hub_task);
-    }
     if (is_end(event->type))
         lease->ended = event->gseq;
-    return add_event(open, event, data);
+    return add_event(lease, event, data);
 }
 
 /* ---- reading ---- */
@@ -156,27 +161,22 @@ static int tell_event(weft_uplink *self, delivery *open, const weft_event *event
 static void on_deliver_page(void *ctx, int r, const weft_page *page) {
     struct uplink_read *read = ctx;
     weft_uplink *self = read->uplink;
-    delivery open = {0};
     weft__free(NULL, read);
     if (!self)
         return;
+    uint64_t back = self->back;
     self->read = NULL;
+    self->back = UINT64_MAX;
     if (!self->up)
         return;
-    if (self->rewind || r != 0) {
-        if (r != 0)
-            deliver_again(self);
-        else
-            weft__uplink_rewind(self);
+    if (back != UINT64_MAX) {
+        self->cursor = back;
+        read_more(self);
         return;
     }
     for (size_t i = 0; r >= 0 && i < page->count; i++)
-        r = tell_event(self, &open, &page->events[i]);
-    if (r >= 0)
-        r = send_delivery(self, &open);
-    else
-        weft__buf_done(&open.events, NULL);
-    if (r < 0) {
+        r = tell_event(self, &page->events[i]);
+    if (send_all_open(self, r) < 0) {
         deliver_again(self);
         return;
     }
@@ -213,17 +213,31 @@ static void on_deliver_later(weft_later *later) {
     read_more(WEFT_CONTAINER(later, weft_uplink, later));
 }
 
+static void read_from(weft_uplink *self, uint64_t after) {
+    if (self->read)
+        self->back = after;
+    else
+        self->cursor = after;
+    weft__later(self->opts.loop, &self->later);
+}
+
 void weft__uplink_rewind(weft_uplink *self) {
-    uint64_t least = UINT64_MAX;
-    self->rewind = self->read != NULL;
-    if (self->rewind)
-        return;
+    uint64_t least = weft__store_head(weft__engine_store(self->opts.engine));
     for (weft_link *link = self->leases.next; link != &self->leases; link = link->next) {
         const weft_uplink_lease *lease = WEFT_CONTAINER(link, weft_uplink_lease, link);
         least = lease->kept < least ? lease->kept : least;
     }
-    self->cursor = least == UINT64_MAX ? weft__store_head(weft__engine_store(self->opts.engine)) : least;
-    weft__later(self->opts.loop, &self->later);
+    read_from(self, least);
+}
+
+/* Others that say nothing for hours hold nothing up: what was read for them is not read again. A page that is under way is
+ * from behind the cursor, so it has all of this one's too. */
+void weft__uplink_deliver(weft_uplink *self, const weft_uplink_lease *lease) {
+    uint64_t from = self->back < self->cursor ? self->back : self->cursor;
+    if (lease->kept < from)
+        read_from(self, lease->kept);
+    else
+        weft__later(self->opts.loop, &self->later);
 }
 
 static void on_own_event(weft_event_listener *listener, const weft_event *event, const weft_json *data) {
@@ -234,6 +248,7 @@ static void on_own_event(weft_event_listener *listener, const weft_event *event,
 }
 
 void weft__uplink_deliver_init(weft_uplink *self) {
+    self->back = UINT64_MAX;
     weft__later_init(&self->later, on_deliver_later);
     weft__timer_init(&self->pace, on_pace_due);
     self->listener.on_event = on_own_event;

@@ -20,6 +20,9 @@ typedef struct weft_uplink_lease {
     uint64_t kept;  /* the hub has everything of it up to here, by our gseq */
     uint64_t ended; /* the gseq of its end, when that was sent; 0: not yet */
     bool over;      /* the hub does not wait for it any more: what is sent is late */
+    weft_buf open;  /* of the page that is read now: what goes out next of it */
+    size_t count;
+    uint64_t last;
     char hub_task[WEFT_UPLINK_ID], task[WEFT_UPLINK_ID], session[WEFT_UPLINK_ID];
 } weft_uplink_lease;
 
@@ -56,7 +59,7 @@ struct weft_uplink {
     weft_timer pace;
     int64_t next_at; /* the next page is not read before this */
     uint64_t cursor; /* the journal was read up to here */
-    bool rewind;     /* while a page is being read: from the beginning of what the hub has not */
+    uint64_t back;   /* while a page is being read: it is not what was needed, read again from here; UINT64_MAX: it is */
     unsigned in_flight;
 };
 
@@ -66,10 +69,22 @@ weft_uplink_lease *weft__uplink_lease_add(weft_uplink *self, uint64_t number, co
 void weft__uplink_release(weft_uplink *self, weft_uplink_lease *lease);
 void weft__uplink_lease_over(weft_uplink *self, weft_uplink_lease *lease);
 
-/* Deliver from what the hub has. */
+/* Which lease a task is: in its metadata. */
+bool weft__uplink_read_lease(const weft_task *task, uint64_t *ret_number, char hub[WEFT_EPOCH + 1],
+                             char hub_task[WEFT_UPLINK_ID]);
+/* The key by which a lease is submitted: the same one twice is one task. */
+#define WEFT_UPLINK_KEY 96
+void weft__uplink_key(const weft_uplink *self, uint64_t lease, char ret[WEFT_UPLINK_KEY]);
+
+/* Deliver from what the hub has: of all leases, or of this one too. */
 void weft__uplink_rewind(weft_uplink *self);
+void weft__uplink_deliver(weft_uplink *self, const weft_uplink_lease *lease);
 void weft__uplink_deliver_init(weft_uplink *self);
 void weft__uplink_deliver_done(weft_uplink *self);
+
+/* uplink_ask.c */
+extern const weft_param weft__uplink_ask_params[];
+int weft__uplink_ask(weft_req *req, const weft_json *params, void *ctx);
 
 /* The methods that the hub calls. */
 int weft__uplink_service(weft_uplink *self);

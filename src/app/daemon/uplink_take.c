@@ -90,14 +90,14 @@ static void on_lease_submitted(void *ctx, int r, const weft_task *task) {
     else
         refuse_start(start->req, start->agent, r < 0 ? r : self ? -ENOMEM : -ESHUTDOWN);
     if (lease)
-        weft__uplink_rewind(self);
+        weft__uplink_deliver(self, lease);
     end_start(start);
 }
 
 static int submit_lease(struct uplink_start *start, const char *session) {
     weft_uplink *self = start->uplink;
-    char key[96], metadata[256];
-    snprintf(key, sizeof key, "lease/%s/%llu", self->epoch, (unsigned long long) start->number);
+    char key[WEFT_UPLINK_KEY], metadata[256];
+    weft__uplink_key(self, start->number, key);
     snprintf(metadata, sizeof metadata, "{\"" WEFT_LEASE_MEMBER "\":{\"hub\":\"%s\",\"number\":%llu,\"task\":\"%s\"}}",
              self->epoch, (unsigned long long) start->number, start->hub_task);
     return weft__task_submit(self->opts.engine,
@@ -255,6 +255,10 @@ static const weft_method methods[] = {
     {.name = "runner.start", .handler = take_start, .params = start_params, .help = "run a turn of an agent for the hub"},
     {.name = "runner.answer", .handler = take_answer, .params = answer_params, .help = "a person has answered a question"},
     {.name = "runner.cancel", .handler = take_cancel, .params = lease_params, .help = "end a lease"},
+    {.name = "runner.ask",
+     .handler = weft__uplink_ask,
+     .params = weft__uplink_ask_params,
+     .help = "what a lease changed in the files, and to put it back"},
     {.name = "runner.kept",
      .handler = take_kept,
      .params = lease_params,

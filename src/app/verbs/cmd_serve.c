@@ -439,6 +439,7 @@ static weft_exit open_uplink(serving *self) {
     weft_uplink_opts opts = {.app = self->app,
                              .loop = self->loop,
                              .engine = weft__serve_hub_engine(self->hub),
+                             .service = self->service,
                              .url = typed->hub_url,
                              .name = typed->runner_name,
                              .labels = typed->runner_labels,

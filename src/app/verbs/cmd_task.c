@@ -62,8 +62,10 @@ static const char *time_taken(char ret[WEFT_TIME_TEXT], const weft_json *task) {
 static const char *state_text(char *ret, size_t size, const weft_json *task, const weft_json *about) {
     const char *state = weft_get_str(task, "state", "");
     const char *why =
-        strcmp(state, "completed") == 0 ? weft_get_str(task, "stopReason", "") : weft_get_str(about, "reason", "");
-    snprintf(ret, size, "%s%s%.32s", state, *why ? ", " : "", why);
+        strcmp(state, "completed") == 0 ? weft_get_str(task, "stopReason", "")
+        : strcmp(state, "queued") == 0  ? weft_get_str(about, "waits", weft_get_str(about, "reason", ""))
+                                        : weft_get_str(about, "reason", "");
+    snprintf(ret, size, "%s%s%.100s", state, *why ? ", " : "", why);
     return ret;
 }
 
@@ -82,7 +84,7 @@ static int add_task(weft_table *table, const weft_json *task, const weft_json *a
     int64_t created = weft__time_get(task, "createdAt");
     if (created)
         weft__duration(age, weft__time_now() - created);
-    char state[64];
+    char state[128];
     const char *cells[] = {weft_get_str(task, "id", ""),
                            state_text(state, sizeof state, task, about),
                            weft_get_str(about, "agent", weft_get_str(task, "agent", "default")),

@@ -131,6 +131,7 @@
     S_IS("retries", S_COUNT) "," \
     S_IS("timeoutMs", S_COUNT_OR_NULL) "," \
     S_IS("reason", S_TEXT_OR_NULL) "," \
+    S_IS("waits", S_STRING) "," \
     S_IS("stopReason", S_STRING) "," \
     S_IS("usage", S_OBJECT) "," \
     S_IS("changes", S_OBJECT) "," \
@@ -486,10 +487,12 @@ static const weft_error_row unsubscribe_errors[] = {
 static const weft_error_row git_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, WEFT_ERRORS_GIT, WEFT_ERROR_STOPPING, {0}};
 #define ERRORS_CHANGES                                                                                                      \
     {404, "There is no such task", "taskNotFound"}, {404, "There is no such session", "sessionNotFound"},                   \
-        {409, "No snapshot was taken", "changesUnknown"}, {409, "It worked on another machine", "changesElsewhere"},        \
-        {410, "The snapshots are gone", "changesGone"}, {429, "Too much is under way", "changesBusy"},                      \
-        {500, "git failed", "changesFailed"}, {501, "Changes are not kept here", "changesNotKept"},                         \
-        {504, "It took too long", "changesTimedOut"}, WEFT_ERROR_STOPPING
+        {409, "No snapshot was taken", "changesUnknown"},                                                                   \
+        {409, "The machine that it worked on does not know of it any more", "changesElsewhere"},                            \
+        {503, "The machine that it worked on is away", "runnerAway"}, {410, "The snapshots are gone", "changesGone"},       \
+        {429, "Too much is under way", "changesBusy"}, {500, "git failed", "changesFailed"},                                \
+        {501, "Changes are not kept here", "changesNotKept"}, {504, "It took too long", "changesTimedOut"},                 \
+        WEFT_ERROR_STOPPING
 static const weft_error_row changes_errors[] = {WEFT_ERROR_PARAMS, ERRORS_CHANGES, {0}};
 static const weft_error_row undo_errors[] = {WEFT_ERROR_PARAMS,
                                              WEFT_ERROR_AGENT,
@@ -741,7 +744,9 @@ static const weft_method methods[] = {
      .scope = WEFT_RUNNER,
      .result = S_OF(S_IS("state", S_LEASE_STATE), "\"state\""),
      .errors = deliver_errors,
-     .flags = WEFT_ROW_CHANGES | WEFT_FOR_PEOPLE},
+     /* Only a connection that has said hello may, and agents may not do that. To ask again would be to read all of /proc for
+      * each message. One that says more than we can store is not read from meanwhile. */
+     .flags = WEFT_ROW_CHANGES | WEFT_ROW_UNCOUNTED},
     {.name = "runner.list",
      .handler = weft__hub_runners,
      .params = weft__no_params,

@@ -5,12 +5,14 @@
 
 #include "alloc.h"
 #include "hub_methods.h"
+#include "hub_methods_there.h"
 #include "reply.h"
 #include "write.h"
 
 #define FILES 1000 /* in one answer, unless somebody asks for more or less */
 #define FILES_MAX 10000
 #define CONTEXT 3
+#define PAGE_THERE ((int64_t) 4 << 20) /* bytes of a diff that are fetched at a time from another machine */
 
 struct changes {
     const char *taskId, *sessionId, *path;
@@ -54,7 +56,9 @@ struct changes_call {
     const weft_hub *hub;
     weft_req *req;
     size_t skip, limit, offset;
-    char taskId[64], sessionId[64];
+    char taskId[64], sessionId[64], by[WEFT_WHO];
+    bool redo;
+    weft_doc *said; /* by a runner that has undone it */
 };
 
 static void end_changes_call(weft_hub_wait *wait) {
@@ -90,13 +94,6 @@ int weft__hub_refuse_unknown(weft_req *req, const weft_hub *hub, const char *tas
     const weft_task *found = task ? weft__task_find(hub->engine, task) : NULL;
     const char *why = found && found->changes && found->changes->why ? found->changes->why : NULL;
     bool waits = found && found->state == WEFT_TASK_QUEUED;
-    const char *at = found && (found->runner || found->label) ? strrchr(found->runs_on, '@') : NULL;
-    if (r == -ENODATA && at && found->attempt)
-        return weft__reply_error(
-            req, 409, "changesElsewhere",
-            "it worked in the files of %s, another machine: look there with \"weft task list\" and \"weft "
-            "task diff\"",
-            at + 1);
     switch (r) {
     case -ENOENT:
         return weft__reply_error(req, 404, task ? "taskNotFound" : "sessionNotFound", "there is no such %s",
@@ -238,6 +235,50 @@ static const char *out_of_range(const struct changes *in, int64_t context) {
     return in->maxBytes < 0 || in->maxBytes > WEFT_SNAPSHOT_DIFF_MAX ? "/maxBytes" : NULL;
 }
 
+/* ---- on a runner ---- */
+
+static bool is_of_session(const struct changes_call *call) {
+    return *call->sessionId != '\0';
+}
+
+static const char *id_of(const struct changes_call *call) {
+    return is_of_session(call) ? call->sessionId : call->taskId;
+}
+
+static void on_there(void *ctx, int r, const weft_answer *answer) {
+    struct changes_call *call = ctx;
+    r = weft__hub_pass_there(call->req, call->hub, id_of(call), is_of_session(call), r, answer);
+    if (r < 0)
+        weft__reply_failure(call->req, r);
+    finish_changes_call(call);
+}
+
+/* It is answered in any case. */
+static int ask_there(struct changes_call *call, const char *method, weft_val params, weft__there_done *done) {
+    int r = weft__hub_ask_there(call->hub, id_of(call), is_of_session(call), method, params, done, call);
+    if (r >= 0) {
+        weft__hub_wait(call->hub->clients, &call->wait);
+        return 0;
+    }
+    r = weft__hub_refuse_there(call->req, call->hub, id_of(call), is_of_session(call), r);
+    weft__free(call->hub->alloc, call);
+    return r;
+}
+
+static weft_val count_or_none(int64_t value) {
+    return value > 0 ? weft_int(value) : weft_none();
+}
+
+static int ask_for_changes_there(struct changes_call *call, const struct changes *in, bool text) {
+    bool context = weft_typeof(&in->context) == WEFT_NUMBER;
+    return ask_there(call, text ? "task.diff" : "task.changes",
+                     WEFT_OBJ({"path", weft_str_or_none(in->path)}, {"skip", count_or_none(in->skip)},
+                              {"limit", count_or_none(in->limit)}, {"offset", count_or_none(in->offset)},
+                              {"maxBytes", count_or_none(in->maxBytes < PAGE_THERE ? in->maxBytes : PAGE_THERE)},
+                              {"context", context ? weft_copy(&in->context) : weft_none()}),
+                     on_there);
+}
+
 static int ask_for_changes(weft_req *req, const weft_hub *hub, bool text) {
     const struct changes *in = weft_req_params(req);
     bool session = in->sessionId && *in->sessionId;
@@ -263,6 +304,8 @@ static int ask_for_changes(weft_req *req, const weft_hub *hub, bool text) {
         .offset = in->offset > 0 ? (size_t) in->offset : 0,
     };
     snprintf(session ? call->sessionId : call->taskId, sizeof call->taskId, "%s", id);
+    if (weft__hub_is_there(hub, id, session))
+        return ask_for_changes_there(call, in, text);
     weft_comparison how = {
         .text = text,
         .path = in->path && *in->path ? in->path : NULL,
@@ -334,6 +377,39 @@ static void on_undo_over(void *ctx, const weft_undo_result *result) {
     weft__free(call->hub->alloc, call);
 }
 
+/* It was put back there, whether we could store that or not. */
+static void on_undone_there(void *ctx, int r) {
+    struct changes_call *call = ctx;
+    weft_answer answer = {.result = weft_doc_root(call->said)};
+    (void) r;
+    weft__hub_pass_there(call->req, call->hub, call->taskId, false, 0, &answer);
+    weft_doc_free(call->said);
+    weft__free(call->hub->alloc, call);
+}
+
+/* Stored before it is answered, as at home. The engine always calls back, so the clients may go meanwhile. */
+static void on_undo_there(void *ctx, int r, const weft_answer *answer) {
+    struct changes_call *call = ctx;
+    const weft_undo_order order = {.by = call->by, .redo = call->redo};
+    bool undone = r >= 0 && answer->result && weft_get_bool(answer->result, "ok", false);
+    if (!undone || weft_doc_keep(answer->result, call->hub->alloc, &call->said) < 0) {
+        on_there(ctx, r, answer);
+        return;
+    }
+    weft__hub_wait_over(&call->wait);
+    r = weft__task_undone_there(call->hub->engine, call->taskId, &order, (uint64_t) weft_get_int(answer->result, "files", 0),
+                                on_undone_there, call);
+    if (r < 0)
+        on_undone_there(call, r);
+}
+
+static int ask_for_undo_there(struct changes_call *call, const struct undo *in) {
+    return ask_there(
+        call, "task.undo",
+        WEFT_OBJ({"redo", in->redo ? weft_bool(true) : weft_none()}, {"shared", in->shared ? weft_bool(true) : weft_none()}),
+        on_undo_there);
+}
+
 int weft__hub_undo(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     const struct undo *in = weft_req_params(req);
@@ -345,9 +421,14 @@ int weft__hub_undo(weft_req *req, const weft_json *params, void *ctx) {
     struct changes_call *call = weft__zalloc(hub->alloc, sizeof *call);
     if (!call)
         return -ENOMEM;
-    *call = (struct changes_call){.hub = hub, .req = weft__req_keep(req)}; /* the engine always answers */
+    /* The engine always answers. */
+    *call = (struct changes_call){.wait.on_end = end_changes_call, .hub = hub, .req = weft__req_keep(req), .redo = in->redo};
     snprintf(call->taskId, sizeof call->taskId, "%s", in->taskId);
-    weft_undo_order order = {.by = weft__who(weft_req_identity(req), who), .redo = in->redo, .shared = in->shared};
+    snprintf(call->by, sizeof call->by, "%s", weft__who(weft_req_identity(req), who));
+    const weft_task *task = weft__task_find(hub->engine, in->taskId);
+    if (task && task->state >= WEFT_TASK_COMPLETED && weft__hub_is_there(hub, in->taskId, false))
+        return ask_for_undo_there(call, in);
+    weft_undo_order order = {.by = call->by, .redo = in->redo, .shared = in->shared};
     int r = weft__task_undo(hub->engine, in->taskId, &order, on_undo_over, call);
     if (r >= 0)
         return 0;

@@ -6,11 +6,14 @@
 
 #include "alloc.h"
 #include "hub_methods.h"
+#include "hub_methods_there.h"
 #include "reply.h"
 #include "review.h"
 #include "write.h"
 
 #define CONTEXT 3
+#define DIFF_THERE                                                                                                          \
+    (4 << 20) /* bytes of a diff that are fetched from another machine; what is behind it is looked up by file */
 
 struct comment_params {
     const char *taskId, *text, *permission;
@@ -250,9 +253,12 @@ static int submit_in(const struct comment_call *call, const weft_task *task, con
         r = weft__task_submit(call->hub->engine,
                               &(weft_task_spec){.prompt = weft__buf_head(&prompt),
                                                 .session = session ? session->id : NULL,
-                                                .agent = session       ? NULL
-                                                         : task->agent ? task->agent
-                                                                       : task->runs_on,
+                                                .agent = session                       ? NULL
+                                                         : task->agent                 ? task->agent
+                                                         : task->runner || task->label ? NULL
+                                                                                       : task->runs_on,
+                                                .runner = session ? NULL : task->runner,
+                                                .label = session ? NULL : task->label,
                                                 .metadata = weft__buf_head(&call->metadata),
                                                 .permission = call->permission,
                                                 .trace = call->traced ? &call->trace : NULL,
@@ -348,7 +354,27 @@ static void on_comment_diff(void *ctx, const weft_compared *compared) {
     free_comment_call(call);
 }
 
+static void on_diff_there(void *ctx, int r, const weft_answer *answer) {
+    struct comment_call *call = ctx;
+    if (r >= 0 && answer->result) {
+        weft_json diff = weft_get(answer->result, "diff");
+        weft_compared compared = {0};
+        if (weft_bytes_of(&diff, &compared.text) < 0)
+            compared.text = (weft_bytes){"", 0};
+        on_comment_diff(call, &compared);
+        return;
+    }
+    weft__hub_wait_over(&call->wait);
+    weft__hub_pass_there(call->req, call->hub, call->task, false, r, answer);
+    free_comment_call(call);
+}
+
 static int ask_for_diff(struct comment_call *call, const char *path) {
+    if (weft__hub_is_there(call->hub, call->task, false))
+        return weft__hub_ask_there(call->hub, call->task, false, "task.diff",
+                                   WEFT_OBJ({"path", weft_str_or_none(path)}, {"context", weft_uint(call->context)},
+                                            {"maxBytes", weft_uint(DIFF_THERE)}),
+                                   on_diff_there, call);
     weft_comparison how = {.text = true, .path = path, .context = call->context, .max = WEFT_SNAPSHOT_DIFF_MAX};
     return weft__task_compare(call->hub->engine, call->task, false, &how, on_comment_diff, call);
 }
@@ -374,6 +400,8 @@ static int begin_comment_call(struct comment_call *call) {
     r = ask_for_diff(call, NULL);
     if (r >= 0)
         weft__hub_wait(call->hub->clients, &call->wait);
+    else if (weft__hub_is_there(call->hub, call->task, false))
+        weft__hub_refuse_there(call->req, call->hub, call->task, false, r);
     else
         weft__hub_refuse_unknown(call->req, call->hub, call->task, r);
     return r < 0;

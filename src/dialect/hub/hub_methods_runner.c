@@ -197,7 +197,9 @@ static weft_val delivered_val(weft_lease_state state) {
 }
 
 static void on_late_kept(void *ctx, int r) {
-    if (r < 0)
+    if (r == -ENOENT)
+        weft__reply_val(ctx, WEFT_OBJ({"state", delivered_val(WEFT_LEASE_GONE)}));
+    else if (r < 0)
         weft__reply_failure(ctx, r);
     else
         weft__reply_val(ctx, WEFT_OBJ({"state", delivered_val(WEFT_LEASE_OVER)}));

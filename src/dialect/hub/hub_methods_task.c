@@ -3,6 +3,7 @@
 
 #include "hub_methods.h"
 #include "reply.h"
+#include "runners.h"
 #include "write.h"
 
 #define MAX_IDS 1000
@@ -18,21 +19,23 @@ const weft_param weft__hub_about_params[] = {
 
 static int write_about(weft_buf *out, const weft_hub *hub, const weft_task *task) {
     weft_member changes[WEFT_CHANGES_MEMBERS];
+    char waits[WEFT_RUNNER_WAITS];
     const weft_session *session = weft__session_find(hub->engine, task->session);
     const char *others[BESIDE];
     weft_val beside[BESIDE];
     size_t count = weft__task_beside(hub->engine, task->id, others, BESIDE);
     for (size_t i = 0; i < count; i++)
         beside[i] = weft_str(others[i]);
-    weft_val value =
-        WEFT_OBJ({"id", weft_str(task->id)}, {"agent", weft_str(task->runs_on)}, {"sessionId", weft_str(task->session)},
-                 {"attempt", weft_int(task->attempt)}, {"retries", weft_int(task->retries)},
-                 {"timeoutMs", task->timeout_ms < 0 ? weft_null() : weft_int(task->timeout_ms)},
-                 {"reason", weft_str(task->reason)}, {"stopReason", weft_str_or_none(task->stop_reason)},
-                 {"usage", weft__usage_or_none(task)}, {"changes", weft__changes_val(task->changes, false, changes)},
-                 {"branch", weft_str_or_none(session ? session->branch : NULL)},
-                 {"worktree", weft_str_or_none(session ? session->path : NULL)},
-                 {"beside", count ? weft_arr(beside, count) : weft_none()});
+    weft_val value = WEFT_OBJ(
+        {"id", weft_str(task->id)}, {"agent", weft_str(task->runs_on)}, {"sessionId", weft_str(task->session)},
+        {"attempt", weft_int(task->attempt)}, {"retries", weft_int(task->retries)},
+        {"timeoutMs", task->timeout_ms < 0 ? weft_null() : weft_int(task->timeout_ms)}, {"reason", weft_str(task->reason)},
+        {"waits", weft_str_or_none(weft__runner_waits(hub->engine, task->id, waits))},
+        {"stopReason", weft_str_or_none(task->stop_reason)}, {"usage", weft__usage_or_none(task)},
+        {"changes", weft__changes_val(task->changes, false, changes)},
+        {"branch", weft_str_or_none(session ? session->branch : NULL)},
+        {"worktree", weft_str_or_none(session ? session->path : NULL)},
+        {"beside", count ? weft_arr(beside, count) : weft_none()});
     return weft__write_val(out, hub->alloc, &value);
 }
 

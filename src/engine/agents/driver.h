@@ -134,6 +134,9 @@ typedef struct weft_session_host {
     /* What came of the turn, where the agent's protocol has a form for that besides text (driver_planner.h): what it
      * answered, an object. Before its end. May be NULL. */
     void (*on_result)(void *ctx, const weft_json *result);
+    /* What the turn changed in files that are on another machine, in counts: as the data of task.changed. Before its end.
+     * May be NULL. */
+    void (*on_changed)(void *ctx, const weft_json *counts);
     /* Everything up to this number of the other side's has been told. May be NULL. */
     void (*on_told)(void *ctx, uint64_t at);
     /* The turn is over. */

@@ -337,7 +337,9 @@ static void hear_lease_event(weft_driver_session *session, const char *type, con
         member = weft_get(data, "usage");
         if (weft_typeof(&member) == WEFT_OBJECT)
             host->on_usage(session->ctx, &member);
-    } else if (strcmp(type, "session.elicited") == 0 && host->on_elicited)
+    } else if (strcmp(type, "task.changed") == 0 && host->on_changed)
+        host->on_changed(session->ctx, data);
+    else if (strcmp(type, "session.elicited") == 0 && host->on_elicited)
         host->on_elicited(session->ctx, weft_get_str(data, "elicitationId", ""));
     else if (strcmp(type, "session.state") == 0 && host->on_state) {
         member = weft_get(data, "value");

@@ -251,6 +251,12 @@ static void pool_on_usage(void *ctx, const weft_json *usage) {
         weft__run_usage(session->run, usage);
 }
 
+static void pool_on_changed(void *ctx, const weft_json *counts) {
+    const pool_session *session = ctx;
+    if (session->run)
+        weft__run_changed_there(session->run, counts);
+}
+
 static void pool_on_told(void *ctx, uint64_t at) {
     const pool_session *session = ctx;
     if (session->run)
@@ -319,6 +325,7 @@ static const weft_session_host session_host = {
     .on_request = pool_on_request,
     .on_usage = pool_on_usage,
     .on_result = pool_on_result,
+    .on_changed = pool_on_changed,
     .on_told = pool_on_told,
     .on_turn_end = pool_on_turn_end,
 };

@@ -212,11 +212,12 @@ typedef struct weft_task_changes {
     const char *others; /* JSON: their ids, not all if they are many; NULL */
     bool undone;
     bool late;                      /* the second one was taken at a later start */
+    bool there;                     /* the snapshots are on the runner that it ran on */
     char merged[WEFT_SNAPSHOT_HEX]; /* the commit of the project that has it, if it was in a worktree; "" */
     uint64_t files, added, modified, deleted, renamed, additions, deletions;
     char text[]; /* the memory of the above */
 } weft_task_changes;
-#define WEFT_CHANGES_MEMBERS 19
+#define WEFT_CHANGES_MEMBERS 20
 /* As JSON, in members; none when there is nothing to say. trees: also what only the engine needs. */
 weft_val weft__changes_val(const weft_task_changes *changes, bool trees, weft_member members[WEFT_CHANGES_MEMBERS]);
 
@@ -362,6 +363,9 @@ typedef struct weft_undo_order {
 int weft__task_undo(weft_engine *engine, const char *id, const weft_undo_order *order, weft_undo_done *done, void *ctx);
 /* An undo that was interrupted by an end of the daemon is over: record it. */
 void weft__task_undone(weft_engine *engine, const weft_undone *undone);
+/* It was done where its files are, on another machine: that is appended. done may be NULL. As weft__engine_append(). */
+int weft__task_undone_there(weft_engine *engine, const char *id, const weft_undo_order *order, uint64_t files,
+                            void (*done)(void *ctx, int r), void *ctx);
 
 typedef struct weft_merge_order {
     const char *by;

@@ -621,6 +621,10 @@ void weft__runners_let_go(weft_engine *engine);
 /* The daemon has started: what ran elsewhere is taken up again. */
 void weft__runners_take_up(weft_engine *engine);
 int weft__runner_apply_kept(weft_engine *engine, const weft_event *event, const weft_json *data);
+/* Who was here: tasks may wait for them. */
+int weft__runner_apply_known(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__runners_write(const weft_engine *engine, weft_buf *out);
+int weft__runners_restore(weft_engine *engine, const weft_json *list);
 void weft__runners_init(weft_engine *engine);
 void weft__runners_drop(weft_engine *engine);
 

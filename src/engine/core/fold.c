@@ -126,6 +126,7 @@ static const fold folds[] = {
     {"task.queued", weft__task_apply_queued, act_queue, .apart = true},
     {"task.started", weft__task_apply_started, act_started},
     {"runner.kept", weft__runner_apply_kept, NULL},
+    {"runner.known", weft__runner_apply_known, NULL},
     {"task.process", weft__task_apply_process, NULL},
     {"task.snapshot", weft__task_apply_changes, NULL},
     {"task.changed", weft__task_apply_changes, NULL},

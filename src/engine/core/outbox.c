@@ -78,6 +78,8 @@ static size_t piece_length(weft_bytes text, size_t max) {
 
 int weft__outbox_output(struct run *run, weft_run_stream stream, weft_bytes text) {
     size_t total = text.len;
+    if (run->deaf)
+        return 0;
     while (text.len) {
         struct parcel *into = open_parcel(run, stream);
         size_t n = into ? piece_length(text, PARCEL_TEXT - weft__buf_len(&into->data)) : 0;
@@ -90,6 +92,8 @@ int weft__outbox_output(struct run *run, weft_run_stream stream, weft_bytes text
 }
 
 int weft__outbox_event(struct run *run, bool hub, const char *type, weft_val data) {
+    if (run->deaf)
+        return 0;
     struct parcel *made = add_parcel(run, type, hub);
     int r = made ? weft__write_val(&made->data, run->engine->alloc, &data) : -ENOMEM;
     if (r < 0 && made)
@@ -164,6 +168,8 @@ static void forget_sent(struct run *run) {
 }
 
 bool weft__outbox_mark(struct run *run, uint64_t at) {
+    if (run->deaf)
+        return false;
     if (!weft__list_empty(&run->outbox)) {
         WEFT_CONTAINER(run->outbox.prev, struct parcel, link)->at = at;
         return false;

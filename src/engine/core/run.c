@@ -95,6 +95,7 @@ void weft__run_kept(struct run *run, int r) {
     if (r < 0) {
         weft__note(run->engine, "%s: memory is short, it is being ended", run->task->id);
         run->stop = run->stop == GOES_ON ? MEMORY_SHORT : run->stop;
+        run->deaf = weft__task_is_lent(run->task);
         run->kill = true; /* not from within the driver's own call */
         weft__run_soon(run);
     }

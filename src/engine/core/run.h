@@ -62,7 +62,8 @@ struct run {
     bool ended, closing; /* on_end has come; its last event is under way */
     bool withdrawn;      /* so are its questions */
     bool ok, retryable;
-    bool cut; /* some of what it said could not be kept */
+    bool cut;  /* some of what it said could not be kept */
+    bool deaf; /* on a runner, likewise: nothing behind that is taken, or a restart would go on behind the hole */
     int exit_code, signal;
     char *end_text; /* the memory of: */
     const char *reason, *error, *stop_reason;
@@ -81,6 +82,7 @@ void weft__run_session(struct run *run, const weft_session_info *info);
 void weft__run_output(struct run *run, weft_run_stream stream, weft_bytes text);
 void weft__run_update(struct run *run, const weft_json *update);
 void weft__run_usage(struct run *run, const weft_json *usage);
+void weft__run_changed_there(struct run *run, const weft_json *counts);
 void weft__run_result(struct run *run, const weft_json *result);
 /* Everything up to this number of its runner's was told. */
 void weft__run_told(struct run *run, uint64_t at);

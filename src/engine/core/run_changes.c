@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "run.h"
+#include "utf8.h"
+
+#define WHY_THERE 500 /* bytes of what another machine says why its changes are not known */
 
 static weft_snapshots *snapshots_of(const struct run *run) {
     return run->changes.of;
@@ -255,4 +258,27 @@ bool weft__run_changes_end(struct run *run) {
     if (r < 0)
         settle(run, NULL, weft_strerror(r));
     return r < 0;
+}
+
+/* ---- on another machine ---- */
+
+static weft_val count_in(const weft_json *counts, const char *name) {
+    return weft_uint((uint64_t) weft__int_between(counts, name, 0, 0, INT64_MAX));
+}
+
+/* The snapshots are there: what they are called there says nothing here. */
+void weft__run_changed_there(struct run *run, const weft_json *counts) {
+    const weft_task *task = &run->task->pub;
+    const char *at = strrchr(task->runs_on, '@'), *why = weft_get_str(counts, "why", NULL);
+    weft_val reason = why ? weft_strn(why, weft__utf8_fit(why, strlen(why), WHY_THERE)) : weft_none();
+    if (!at)
+        return;
+    weft__run_kept(
+        run, weft__outbox_event(run, true, "task.changed",
+                                WEFT_OBJ({"taskId", weft_str(task->id)}, {"sessionId", weft_str(task->session)},
+                                         {"runner", weft_str(at + 1)}, {"files", count_in(counts, "files")},
+                                         {"added", count_in(counts, "added")}, {"modified", count_in(counts, "modified")},
+                                         {"deleted", count_in(counts, "deleted")}, {"renamed", count_in(counts, "renamed")},
+                                         {"additions", count_in(counts, "additions")},
+                                         {"deletions", count_in(counts, "deletions")}, {"why", reason})));
 }

@@ -11,6 +11,7 @@
 #include "engine_private.h"
 #include "run.h"
 #include "texts.h"
+#include "write.h"
 
 /* What the hub has of an agent between two turns is little. */
 #define LENT_IDLE_MS 300000
@@ -35,6 +36,8 @@ struct weft_runner {
     weft_engine *engine;
     weft_runner_link wire;
     bool connected, here;
+    weft_link checks; /* whether something late is its own */
+    bool news;        /* what it offers is not in the journal yet */
     size_t slots, agent_count, late;
     int64_t since_ms;
     weft_timer lease; /* it is away: then its leases are over */
@@ -221,6 +224,11 @@ static bool is_done(const known_task *task) {
            strcmp(pub->reason, "runnerLost") != 0;
 }
 
+/* The number of an attempt before the last one: which are remembered only of this run, so the journal is asked. */
+static bool may_be_earlier(const known_task *task, uint64_t lease) {
+    return task->stored && weft__task_is_lent(task) && lease > task->pub.gseq && lease < task->lease;
+}
+
 weft_lease_state weft__runner_lease(const weft_runner *runner, uint64_t lease, const char *id, uint64_t *ret_at) {
     *ret_at = 0;
     if (weft__runner_link_holds(&runner->wire, lease, id, ret_at))
@@ -229,6 +237,8 @@ weft_lease_state weft__runner_lease(const weft_runner *runner, uint64_t lease, c
         return WEFT_LEASE_OVER;
     const known_task *task = weft__task_known(runner->engine, id);
     const char *at = task && task->stored && weft__task_is_lent(task) ? strrchr(task->pub.runs_on, '@') : NULL;
+    if (task && may_be_earlier(task, lease))
+        return WEFT_LEASE_OVER;
     if (!at || strcmp(at + 1, runner->name) != 0 || task->lease != lease)
         return WEFT_LEASE_GONE;
     *ret_at = task->lease_at;
@@ -260,6 +270,72 @@ static int keep_late(weft_runner *runner, over_lease *over, const weft_json *eve
     return weft__draft_send(&draft, NULL, done, ctx);
 }
 
+/* Whose lease that was is being read in the journal. Outlives the runner. */
+typedef struct late_check {
+    weft_link link;
+    weft_runner *runner; /* NULL: it is gone */
+    const weft_alloc *alloc;
+    uint64_t lease;
+    char task[ENGINE_ID];
+    weft_doc *events;
+    void (*done)(void *ctx, int r);
+    void *ctx;
+} late_check;
+
+static void end_check(late_check *check) {
+    weft__list_remove(&check->link);
+    weft_doc_free(check->events);
+    weft__free(check->alloc, check);
+}
+
+/* It is the start of an attempt of this task, on this runner. */
+static bool is_start_of(const late_check *check, const weft_page *page) {
+    const weft_event *event = page->count ? &page->events[0] : NULL;
+    weft_doc *doc = NULL;
+    if (!event || event->gseq != check->lease || strcmp(event->type, "task.started") != 0 ||
+        weft_doc_parse(event->data.data, event->data.len, check->alloc, &doc) < 0)
+        return false;
+    const char *at = strrchr(weft_get_str(weft_doc_root(doc), "agent", ""), '@');
+    bool is = at && strcmp(at + 1, check->runner->name) == 0 &&
+              strcmp(weft_get_str(weft_doc_root(doc), "taskId", ""), check->task) == 0;
+    weft_doc_free(doc);
+    return is;
+}
+
+static void on_late_checked(void *ctx, int r, const weft_page *page) {
+    late_check *check = ctx;
+    weft_runner *runner = check->runner;
+    void (*done)(void *, int) = check->done;
+    void *of = check->ctx;
+    if (runner && r >= 0)
+        r = !is_start_of(check, page)
+                ? -ENOENT
+                : keep_late(runner, add_over(runner, check->lease, check->task), weft_doc_root(check->events), done, of);
+    else if (!runner)
+        r = -ESHUTDOWN;
+    end_check(check);
+    if (r != 0 && done) /* 0: keep_late() will call it */
+        done(of, r);
+}
+
+static int check_late(weft_runner *runner, uint64_t lease, const char *task, const weft_json *events,
+                      void (*done)(void *ctx, int r), void *ctx) {
+    const weft_alloc *alloc = runner->engine->alloc;
+    late_check *check = weft__zalloc(alloc, sizeof *check);
+    if (!check)
+        return -ENOMEM;
+    *check = (late_check){.runner = runner, .alloc = alloc, .lease = lease, .done = done, .ctx = ctx};
+    snprintf(check->task, sizeof check->task, "%s", task);
+    weft__list_push(&runner->checks, &check->link);
+    weft_query query = {.after = lease - 1, .until = lease, .oldest = true, .max_events = 1};
+    int r = weft_doc_keep(events, alloc, &check->events);
+    if (r >= 0)
+        r = weft__store_read(runner->engine->store, &query, on_late_checked, check);
+    if (r < 0)
+        end_check(check);
+    return r < 0 ? r : 0;
+}
+
 weft_lease_state weft__runner_hear(weft_runner *runner, uint64_t lease, const char *task, const weft_json *events,
                                    void (*done)(void *ctx, int r), void *ctx, int *ret_r) {
     uint64_t at;
@@ -267,9 +343,12 @@ weft_lease_state weft__runner_hear(weft_runner *runner, uint64_t lease, const ch
     if (weft__runner_link_hear(&runner->wire, lease, task, events))
         return WEFT_LEASE_HELD;
     weft_lease_state state = weft__runner_lease(runner, lease, task, &at);
+    const known_task *known = weft__task_known(runner->engine, task);
     if (state == WEFT_LEASE_HELD)
         *ret_r = -EAGAIN;
-    if (state == WEFT_LEASE_OVER)
+    else if (state == WEFT_LEASE_OVER && !find_over(runner, lease, task) && known && may_be_earlier(known, lease))
+        *ret_r = check_late(runner, lease, task, events, done, ctx);
+    else if (state == WEFT_LEASE_OVER)
         *ret_r = keep_late(runner, add_over(runner, lease, task), events, done, ctx);
     return state;
 }
@@ -298,25 +377,43 @@ static int check_list(const char *const *list, size_t most) {
     return 0;
 }
 
-static int check_spec(const weft_engine *engine, const weft_runner_spec *spec) {
+static int check_offer(const weft_runner_spec *spec) {
     const char *const name[] = {spec->name, NULL};
-    if (engine->phase != READY)
-        return engine->phase < READY ? -EAGAIN : -ESHUTDOWN;
     int r = check_list(name, 1);
     if (r >= 0)
         r = check_list(spec->agents, WEFT_RUNNER_LIST);
     if (r >= 0)
         r = check_list(spec->labels, WEFT_RUNNER_LIST);
-    if (r >= 0)
-        r = check_list(spec->folders, WEFT_RUNNER_LIST);
+    return r < 0 ? r : check_list(spec->folders, WEFT_RUNNER_LIST);
+}
+
+static int check_spec(const weft_engine *engine, const weft_runner_spec *spec) {
+    if (engine->phase != READY)
+        return engine->phase < READY ? -EAGAIN : -ESHUTDOWN;
+    int r = check_offer(spec);
     if (r >= 0 && (!spec->instance || !*spec->instance || strlen(spec->instance) > INSTANCE || spec->slots < 1 ||
                    spec->slots > WEFT_RUNNER_SLOTS))
         r = -EINVAL;
     return r;
 }
 
+static void drop_runner(weft_runner *runner);
+
+/* One that has nothing of ours, and was not here since the start. */
+static bool forget_one(weft_engine *engine) {
+    for (weft_link *link = engine->runners.next; link != &engine->runners; link = link->next) {
+        weft_runner *runner = runner_at(link);
+        if (*runner->instance || !weft__list_empty(&runner->wire.turns) || !weft__list_empty(&runner->wire.processes) ||
+            slots_of(runner))
+            continue;
+        drop_runner(runner);
+        return true;
+    }
+    return false;
+}
+
 static int new_runner(weft_engine *engine, const char *name, size_t len, weft_runner **ret) {
-    if (engine->runner_count >= WEFT_RUNNERS)
+    if (engine->runner_count >= WEFT_RUNNERS && !forget_one(engine))
         return -ENOSPC;
     weft_runner *made = len <= WEFT_RUNNER_NAME ? weft__zalloc(engine->alloc, sizeof *made) : NULL;
     if (!made)
@@ -326,6 +423,7 @@ static int new_runner(weft_engine *engine, const char *name, size_t len, weft_ru
     made->since_ms = weft__engine_now(engine);
     memcpy(made->name, name, len);
     weft__runner_link_init(&made->wire, made->name);
+    weft__list_init(&made->checks);
     weft__timer_init(&made->lease, on_lease_due);
     weft__list_push(&engine->runners, &made->link);
     engine->runner_count++;
@@ -349,24 +447,68 @@ static bool has_project(const weft_runner *runner) {
     return list_has(runner->folders, WEFT_RUNNER_ANY) || list_has(runner->folders, project);
 }
 
-static void tell_of_runner(const weft_runner *runner, const char *type) {
+static size_t texts_of(const char *const *list, weft_val ret[WEFT_RUNNER_LIST]) {
+    size_t n = 0;
+    for (; list[n]; n++)
+        ret[n] = weft_str(list[n]);
+    return n;
+}
+
+/* What it offers, as the first members of an event. */
+#define OFFER_MEMBERS 5
+typedef struct offer_parts {
     weft_val labels[WEFT_RUNNER_LIST], agents[WEFT_RUNNER_LIST], folders[WEFT_RUNNER_LIST];
-    size_t label_count = 0, agent_count = 0, folder_count = 0;
-    for (; runner->labels[label_count]; label_count++)
-        labels[label_count] = weft_str(runner->labels[label_count]);
-    for (; runner->shown[agent_count]; agent_count++)
-        agents[agent_count] = weft_str(runner->shown[agent_count]);
-    for (; runner->folders[folder_count]; folder_count++)
-        folders[folder_count] = weft_str(runner->folders[folder_count]);
+    weft_member members[OFFER_MEMBERS + 2];
+} offer_parts;
+
+static weft_val offer_val(const weft_runner *runner, offer_parts *parts) {
+    const weft_member members[] = {{"runner", weft_str(runner->name)},
+                                   {"labels", weft_arr(parts->labels, texts_of(runner->labels, parts->labels))},
+                                   {"agents", weft_arr(parts->agents, texts_of(runner->shown, parts->agents))},
+                                   {"folders", weft_arr(parts->folders, texts_of(runner->folders, parts->folders))},
+                                   {"slots", weft_uint(runner->slots)}};
+    memcpy(parts->members, members, sizeof members);
+    return weft_obj(parts->members, OFFER_MEMBERS);
+}
+
+static void tell_of_runner(weft_runner *runner, const char *type) {
+    offer_parts parts;
     bool joined = strcmp(type, "runner.joined") == 0;
-    weft_val data =
-        WEFT_OBJ({"runner", weft_str(runner->name)}, {"labels", joined ? weft_arr(labels, label_count) : weft_none()},
-                 {"agents", joined ? weft_arr(agents, agent_count) : weft_none()},
-                 {"folders", joined ? weft_arr(folders, folder_count) : weft_none()},
-                 {"slots", joined ? weft_uint(runner->slots) : weft_none()},
-                 {"running", weft_uint(weft__runner_link_count(&runner->wire))},
-                 {"leaseMs", weft_int(runner->engine->limits.lease_ms)});
-    weft__engine_append(runner->engine, WEFT_STREAM_RUNNERS, type, data, NULL, NULL);
+    weft_val data = offer_val(runner, &parts);
+    if (joined && runner->news)
+        runner->news = weft__engine_append(runner->engine, WEFT_STREAM_HUB, "runner.known", data, NULL, NULL) < 0;
+    size_t n = joined ? OFFER_MEMBERS : 1;
+    parts.members[n++] = (weft_member){"running", weft_uint(weft__runner_link_count(&runner->wire))};
+    parts.members[n++] = (weft_member){"leaseMs", weft_int(runner->engine->limits.lease_ms)};
+    weft__engine_append(runner->engine, WEFT_STREAM_RUNNERS, type, weft_obj(parts.members, n), NULL, NULL);
+}
+
+static bool is_same_list(const char *const *a, const char *const *b) {
+    size_t n = 0;
+    for (; a[n] && b && b[n]; n++)
+        if (strcmp(a[n], b[n]) != 0)
+            return false;
+    return !a[n] && (!b || !b[n]);
+}
+
+static int take_offer(weft_runner *runner, const weft_runner_spec *spec) {
+    bool same = runner->slots == spec->slots && is_same_list(runner->labels, spec->labels) &&
+                is_same_list(runner->folders, spec->folders) && is_same_list(runner->shown, spec->agents);
+    runner->news |= !same;
+    runner->slots = spec->slots;
+    for (size_t i = 0; i < runner->agent_count; i++)
+        runner->agents[i].offered = false;
+    copy_list(spec->labels, runner->label_text, runner->labels);
+    copy_list(spec->folders, runner->folder_text, runner->folders);
+    copy_list(spec->agents, runner->agent_text, runner->shown);
+    for (const char *const *name = runner->shown; *name; name++) {
+        runner_agent *offer = add_offer(runner, *name, strlen(*name));
+        if (!offer)
+            return -E2BIG;
+        offer->offered = true;
+    }
+    runner->here = has_project(runner);
+    return 0;
 }
 
 int weft__runner_join(weft_engine *engine, const weft_runner_spec *spec, weft_runner **ret) {
@@ -380,20 +522,9 @@ int weft__runner_join(weft_engine *engine, const weft_runner_spec *spec, weft_ru
         r = new_runner(engine, spec->name, strlen(spec->name), &runner);
     if (r < 0)
         return r;
-    runner->slots = spec->slots;
-    for (size_t i = 0; i < runner->agent_count; i++)
-        runner->agents[i].offered = false;
-    copy_list(spec->labels, runner->label_text, runner->labels);
-    copy_list(spec->folders, runner->folder_text, runner->folders);
-    copy_list(spec->agents, runner->agent_text, runner->shown);
-    for (const char *const *name = runner->shown; *name; name++) {
-        runner_agent *offer = add_offer(runner, *name, strlen(*name));
-        if (!offer)
-            return -E2BIG;
-        offer->offered = true;
-    }
+    if ((r = take_offer(runner, spec)) < 0)
+        return r;
     snprintf(runner->instance, sizeof runner->instance, "%s", spec->instance);
-    runner->here = has_project(runner);
     *ret = runner;
     return 0;
 }
@@ -451,7 +582,108 @@ bool weft__runner_nth(const weft_engine *engine, size_t n, weft_runner_view *ret
     return true;
 }
 
+bool weft__runner_of_task(const weft_engine *engine, const char *id, weft_runner_place *ret) {
+    const known_task *task = weft__task_known(engine, id);
+    const char *at =
+        task && task->stored && weft__task_is_lent(task) && task->lease ? strrchr(task->pub.runs_on, '@') : NULL;
+    const weft_runner *runner = at ? find_runner(engine, at + 1, strlen(at + 1)) : NULL;
+    if (!at)
+        return false;
+    *ret = (weft_runner_place){.name = at + 1, .task = task->pub.id, .lease = task->lease};
+    if (runner) {
+        ret->peer = runner->wire.peer;
+        ret->since_ms = *runner->instance ? runner->since_ms : 0;
+    }
+    return true;
+}
+
+static bool may_take(weft_runner *runner, const weft_task *pub) {
+    return agent_of(runner, pub->agent) && runner->here && (!pub->runner || strcmp(pub->runner, runner->name) == 0) &&
+           (!pub->label || list_has(runner->labels, pub->label));
+}
+
+const char *weft__runner_waits(const weft_engine *engine, const char *id, char ret[WEFT_RUNNER_WAITS]) {
+    const known_task *task = weft__task_known(engine, id);
+    const weft_runner *away = NULL, *there = NULL;
+    if (!task || task->pub.state != WEFT_TASK_QUEUED || !weft__task_is_lent(task))
+        return NULL;
+    for (weft_link *link = engine->runners.next; link != &engine->runners; link = link->next)
+        if (may_take(runner_at(link), &task->pub))
+            *(runner_at(link)->connected ? &there : &away) = runner_at(link);
+    if (there && weft__runner_pick(engine, task->pub.runner, task->pub.label, task->pub.agent, NULL, false))
+        return NULL;
+    if (there)
+        snprintf(ret, WEFT_RUNNER_WAITS, "all places of %s are taken",
+                 task->pub.runner ? there->name : "machines with this label");
+    else if (away)
+        snprintf(ret, WEFT_RUNNER_WAITS, *away->instance ? "%s is away" : "%s was not here since the hub was started",
+                 away->name);
+    else
+        snprintf(ret, WEFT_RUNNER_WAITS, "no machine that is known takes it now: \"weft runner list\"");
+    return ret;
+}
+
 /* ---- over restarts of the hub ---- */
+
+static size_t read_list(const weft_json *data, const char *name, const char *ret[WEFT_RUNNER_LIST + 2]) {
+    weft_json list = weft_get(data, name);
+    size_t n = 0;
+    for (weft_iter it = weft_iterate(&list); list.text && n <= WEFT_RUNNER_LIST && weft_next(&it); n++)
+        ret[n] = weft_str_of(&it.value, "");
+    ret[n] = NULL;
+    return n;
+}
+
+/* One that is connected says so itself. What cannot be is passed over, as other events are. */
+int weft__runner_apply_known(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    const char *labels[WEFT_RUNNER_LIST + 2], *agents[WEFT_RUNNER_LIST + 2], *folders[WEFT_RUNNER_LIST + 2];
+    weft_runner_spec spec = {.name = weft_get_str(data, "runner", ""),
+                             .agents = agents,
+                             .labels = labels,
+                             .folders = folders,
+                             .slots = (size_t) weft__int_between(data, "slots", 1, 1, WEFT_RUNNER_SLOTS)};
+    (void) event;
+    read_list(data, "labels", labels);
+    read_list(data, "agents", agents);
+    read_list(data, "folders", folders);
+    int r = check_offer(&spec);
+    weft_runner *runner = r < 0 ? NULL : find_runner(engine, spec.name, strlen(spec.name));
+    if (r < 0)
+        return -EBADMSG;
+    if (runner && runner->connected)
+        return 0;
+    if (!runner)
+        r = new_runner(engine, spec.name, strlen(spec.name), &runner);
+    if (r >= 0)
+        r = take_offer(runner, &spec);
+    if (r >= 0)
+        runner->news = false;
+    return r == -ENOMEM ? r : 0;
+}
+
+int weft__runners_write(const weft_engine *engine, weft_buf *out) {
+    size_t n = 0;
+    int r = weft__buf_put(out, engine->alloc, "[", 1);
+    for (weft_link *link = engine->runners.next; r >= 0 && link != &engine->runners; link = link->next) {
+        offer_parts parts;
+        if (!*runner_at(link)->shown) /* expected, because it has a task, and never seen */
+            continue;
+        weft_val data = offer_val(runner_at(link), &parts);
+        r = n++ ? weft__buf_put(out, engine->alloc, ",", 1) : 0;
+        if (r >= 0)
+            r = weft__write_val(out, engine->alloc, &data);
+    }
+    return r < 0 ? r : weft__buf_put(out, engine->alloc, "]", 1);
+}
+
+int weft__runners_restore(weft_engine *engine, const weft_json *list) {
+    int r = 0;
+    for (weft_iter it = weft_iterate(list); list->text && r >= 0 && weft_next(&it);) {
+        r = weft__runner_apply_known(engine, NULL, &it.value);
+        r = r == -EBADMSG ? 0 : r;
+    }
+    return r;
+}
 
 int weft__runner_expect(weft_engine *engine, const char *agent) {
     const char *at = strrchr(agent, '@');
@@ -459,13 +691,12 @@ int weft__runner_expect(weft_engine *engine, const char *agent) {
     int r = 0;
     if (!at || at == agent || !at[1] || at - agent > WEFT_RUNNER_NAME)
         return -EINVAL;
-    if (!runner) {
+    if (!runner)
         r = new_runner(engine, at + 1, strlen(at + 1), &runner);
-        if (r >= 0)
-            begin_lease_time(runner);
-    }
     if (r < 0)
         return r;
+    if (!runner->connected)
+        begin_lease_time(runner);
     return add_offer(runner, agent, (size_t) (at - agent)) ? 0 : -E2BIG;
 }
 
@@ -493,11 +724,20 @@ void weft__runners_init(weft_engine *engine) {
     weft__list_init(&engine->runners);
 }
 
-void weft__runners_drop(weft_engine *engine) {
-    while (!weft__list_empty(&engine->runners)) {
-        weft_runner *runner = runner_at(engine->runners.next);
-        weft__timer_stop(engine->loop, &runner->lease);
-        weft__list_remove(&runner->link);
-        weft__free(engine->alloc, runner);
+static void drop_runner(weft_runner *runner) {
+    weft_engine *engine = runner->engine;
+    weft__timer_stop(engine->loop, &runner->lease);
+    while (!weft__list_empty(&runner->checks)) {
+        late_check *check = WEFT_CONTAINER(runner->checks.next, late_check, link);
+        weft__list_remove(&check->link);
+        check->runner = NULL;
     }
+    weft__list_remove(&runner->link);
+    engine->runner_count--;
+    weft__free(engine->alloc, runner);
+}
+
+void weft__runners_drop(weft_engine *engine) {
+    while (!weft__list_empty(&engine->runners))
+        drop_runner(runner_at(engine->runners.next));
 }

@@ -47,9 +47,24 @@ typedef enum weft_lease_state {
 extern const char *const weft__lease_states[]; /* "held", ... */
 weft_lease_state weft__runner_lease(const weft_runner *runner, uint64_t lease, const char *task, uint64_t *ret_at);
 /* Events of a lease, [{seq, type, data}]. Held: they were told, or with -EAGAIN in ret_r cannot be yet. Over: they are
- * stored as late, and done runs if 0 is returned, with r < 0 where they could not be. */
+ * stored as late, and done runs if 0 is in ret_r, with 1 where there was nothing new, with r < 0 where they could not be:
+ * -ENOENT, it was never this runner's. */
 weft_lease_state weft__runner_hear(weft_runner *runner, uint64_t lease, const char *task, const weft_json *events,
                                    void (*done)(void *ctx, int r), void *ctx, int *ret_r);
+
+/* Where the files of a task are that ran on a runner, or of the last task of a session. Borrowed likewise. */
+typedef struct weft_runner_place {
+    const char *name, *task; /* of the runner; the hub's task */
+    uint64_t lease;          /* of its last attempt */
+    weft_peer *peer;         /* NULL: it is away */
+    int64_t since_ms;        /* for so long; wall clock. 0: it was not seen since this engine was started */
+} weft_runner_place;
+/* False: it is here, or there is none. */
+bool weft__runner_of_task(const weft_engine *engine, const char *task, weft_runner_place *ret);
+
+/* Why a task that waits in the queue for a machine waits, for people; NULL: it does not, or for its turn. */
+#define WEFT_RUNNER_WAITS 256
+const char *weft__runner_waits(const weft_engine *engine, const char *task, char ret[WEFT_RUNNER_WAITS]);
 
 /* For lists. Borrowed until the next turn of the loop. */
 typedef struct weft_runner_view {

@@ -382,7 +382,7 @@ static void forget_again(weft_engine *engine) {
 static void add_hub(struct piece *piece) {
     weft_engine *engine = piece->engine;
     const uint64_t *of = engine->counts.of;
-    weft_buf switches = {0}, ages = {0}, firings = {0}, cost = {0}, approvals = {0}, open = {0};
+    weft_buf switches = {0}, ages = {0}, firings = {0}, cost = {0}, approvals = {0}, open = {0}, runners = {0};
     int r = weft__retention_write_switches(engine, &switches);
     if (r >= 0)
         r = weft__firings_write(engine, &firings);
@@ -390,6 +390,8 @@ static void add_hub(struct piece *piece) {
         r = weft__cost_write(engine, &cost);
     if (r >= 0)
         r = weft__approvals_write(engine, &approvals);
+    if (r >= 0)
+        r = weft__runners_write(engine, &runners);
     if (r >= 0)
         r = weft__age_write(&engine->age, engine->alloc, &ages);
     int open_r = r < 0 ? r : weft__past_write_open(engine, &open);
@@ -405,7 +407,8 @@ static void add_hub(struct piece *piece) {
                               {"versions", weft_uint(engine->next_version)}, {"agent", weft_str_or_none(engine->chosen)},
                               {"switches", raw_of(&switches)}, {"fired", raw_of(&firings)}, {"ages", raw_of(&ages)},
                               {"cost", raw_of(&cost)}, {"costAt", weft_uint(engine->cost_at)},
-                              {"approvals", raw_of(&approvals)}, {"open", open_r > 0 ? raw_of(&open) : weft_none()}));
+                              {"approvals", raw_of(&approvals)}, {"runners", raw_of(&runners)},
+                              {"open", open_r > 0 ? raw_of(&open) : weft_none()}));
     else
         piece->r = r;
     weft__buf_done(&switches, engine->alloc);
@@ -413,6 +416,7 @@ static void add_hub(struct piece *piece) {
     weft__buf_done(&firings, engine->alloc);
     weft__buf_done(&cost, engine->alloc);
     weft__buf_done(&approvals, engine->alloc);
+    weft__buf_done(&runners, engine->alloc);
     weft__buf_done(&open, engine->alloc);
 }
 
@@ -542,6 +546,9 @@ static int restore_hub(weft_engine *engine, const weft_json *data) {
     weft_json approvals = weft_get(data, "approvals");
     if (r >= 0)
         r = weft__approvals_restore(engine, &approvals, event.gseq);
+    weft_json runners = weft_get(data, "runners");
+    if (r >= 0)
+        r = weft__runners_restore(engine, &runners);
     if (r < 0)
         return r;
     engine->saved_gseq = event.gseq;

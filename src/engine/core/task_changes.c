@@ -70,6 +70,7 @@ static int merge_changes(weft_engine *engine, known_task *task, const weft_json 
     take_tree(data, "merged", made->merged);
     made->undone = weft_get_bool(data, "undone", made->undone);
     made->late = weft_get_bool(data, "late", made->late);
+    made->there = weft_get_bool(data, "there", made->there) || *weft_get_str(data, "runner", "");
     static const char *const names[] = {"files", "added", "modified", "deleted", "renamed", "additions", "deletions"};
     uint64_t *const numbers[] = {&made->files,   &made->added,     &made->modified, &made->deleted,
                                  &made->renamed, &made->additions, &made->deletions};
@@ -104,7 +105,7 @@ static weft_val json_or_none(const char *text) {
 weft_val weft__changes_val(const weft_task_changes *changes, bool trees, weft_member members[WEFT_CHANGES_MEMBERS]) {
     if (!changes)
         return weft_none();
-    bool known = *changes->after;
+    bool known = *changes->after || (changes->there && !changes->why);
     const weft_member all[] = {
         {"before", weft__text_or_none(trees ? changes->before : NULL)},
         {"after", weft__text_or_none(trees ? changes->after : NULL)},
@@ -122,6 +123,7 @@ weft_val weft__changes_val(const weft_task_changes *changes, bool trees, weft_me
         {"shared", !trees && changes->spans ? weft_bool(true) : weft_none()},
         {"others", json_or_none(changes->others)},
         {"late", changes->late ? weft_bool(true) : weft_none()},
+        {"there", trees && changes->there ? weft_bool(true) : weft_none()},
         {"merged", weft__text_or_none(changes->merged)},
         {"undone", changes->undone || (trees && *changes->from) ? weft_bool(changes->undone) : weft_none()},
     };
@@ -451,6 +453,18 @@ void weft__task_undone(weft_engine *engine, const weft_undone *undone) {
     fill_record(engine->undo, undone);
     if (engine->phase >= READY)
         send_recovered(engine);
+}
+
+int weft__task_undone_there(weft_engine *engine, const char *id, const weft_undo_order *order, uint64_t files,
+                            void (*done)(void *ctx, int r), void *ctx) {
+    const known_task *task = weft__task_known(engine, id);
+    if (!task || !task->stored)
+        return -ENOENT;
+    return weft__engine_append(engine, WEFT_STREAM_HUB, "task.undone",
+                               WEFT_OBJ({"taskId", weft_str(id)}, {"sessionId", weft_str(task->pub.session)},
+                                        {"by", order->by && *order->by ? weft_str(order->by) : weft_none()},
+                                        {"putBack", weft_uint(files)}, {"undone", weft_bool(!order->redo)}),
+                               done, ctx);
 }
 
 /* ---- at a start ---- */
