@@ -120,7 +120,10 @@ class Way:
             pass
         while self.is_cut:
             time.sleep(0.05)
-        b.close()
+        try:
+            b.shutdown(socket.SHUT_RDWR)  # closing alone would not end what another thread reads
+        except OSError:
+            pass
 
     def cut(self):
         """The database hears that its sessions have ended; the hub hears nothing at all."""
