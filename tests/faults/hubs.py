@@ -105,9 +105,13 @@ class Way:
             except OSError:
                 return
             far = socket.socket(socket.AF_UNIX)
-            if not self.is_cut:
-                far.connect(self.to)
-                self.far_ends.append(far)
+            try:
+                if not self.is_cut:
+                    far.connect(self.to)
+                    self.far_ends.append(far)
+            except OSError:  # the database has ended
+                near.close()
+                continue
             for a, b in ((near, far), (far, near)):
                 threading.Thread(target=self.carry, args=(a, b), daemon=True).start()
 
