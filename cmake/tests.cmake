@@ -97,7 +97,7 @@ endforeach()
 # more than the order: what a test costs is measured anew by ctest when it has run once.
 set(cost 1000)
 foreach(long
-    faults/worktree_merge.py browser/dashboard_look.mjs cli/clone.sh faults/changes.py cli/layers.sh cli/library.sh faults/worktrees.py
+    faults/hubs.py faults/worktree_merge.py browser/dashboard_look.mjs cli/clone.sh faults/changes.py cli/layers.sh cli/library.sh faults/worktrees.py
     faults/answers.py cli/headers.sh security/scopes.py faults/aiwg_automation.py faults/escapes.py cli/agents_end.sh interop/acp_sdk.mjs
     faults/growth.py cli/task.sh faults/stops.py faults/questions.py cli/places.sh faults/wire.py cli/daemon.sh interop/acpx.mjs
     browser/webjs_boundaries.mjs faults/approves.py cli/answer.sh faults/disk.py browser/dashboard_flows.mjs faults/past.py sim watcher)

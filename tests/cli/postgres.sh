@@ -83,6 +83,8 @@ like "no standby" "does not wait for a standby" "$err"
 WEFT_STORE_KIND=sqlite weft serve --wait
 exits "only PostgreSQL can be waited for" 2
 like "only PostgreSQL can be waited for" "only a journal on PostgreSQL" "$err"
+child=$(WEFT_STORE_KIND=postgres WEFT_STORE_WAIT=true timeout 60 "$program" serve --stdio <<<'{"jsonrpc":"2.0","id":1,"method":"echo","params":{"a":1}}')
+like "a child does not wait" '"result":{"a":1}' "$child"
 at turns
 export WEFT_STORE_LEASE_MS=600000 WEFT_STORE_WAIT=true
 WEFT_STORE_HUB=north hub north

@@ -10,6 +10,7 @@ import secrets
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -105,9 +106,13 @@ class Way:
             except OSError:
                 return
             far = socket.socket(socket.AF_UNIX)
-            if not self.is_cut:
-                far.connect(self.to)
-                self.far_ends.append(far)
+            try:
+                if not self.is_cut:
+                    far.connect(self.to)
+                    self.far_ends.append(far)
+            except OSError:  # the database has ended
+                near.close()
+                continue
             for a, b in ((near, far), (far, near)):
                 threading.Thread(target=self.carry, args=(a, b), daemon=True).start()
 
@@ -120,7 +125,10 @@ class Way:
             pass
         while self.is_cut:
             time.sleep(0.05)
-        b.close()
+        try:
+            b.shutdown(socket.SHUT_RDWR)  # closing alone would not end what another thread reads
+        except OSError:
+            pass
 
     def cut(self):
         """The database hears that its sessions have ended; the hub hears nothing at all."""
@@ -140,8 +148,8 @@ class Way:
 class Three:
     """Hubs a, b and c, and what their agents have done."""
 
-    def __init__(self, on_restart="fail", lease_ms=LEASE_MS, listen=False):
-        """listen: each on a port of its own too, with one token for all."""
+    def __init__(self, on_restart="fail", lease_ms=LEASE_MS, listen=False, tls=False):
+        """listen: each on a port of its own too, with one token for all; tls: and a certificate of its own."""
         self.database = Database()
         self.marks = os.path.join(self.database.folder, "marks-of-agents")
         open(self.marks, "w").close()
@@ -166,12 +174,23 @@ class Three:
             if listen:
                 config["token_file"] = self.token
                 self.ports[name] = free_port()
-                config["listen"] = [f"ws://127.0.0.1:{self.ports[name]}/ws", f"http://127.0.0.1:{self.ports[name]}/rpc"]
+                s = "s" if tls else ""
+                config["listen"] = [f"ws{s}://127.0.0.1:{self.ports[name]}/ws", f"http{s}://127.0.0.1:{self.ports[name]}/rpc"]
+            if tls:
+                config["tls"] = self.certificate(name)
             hub = Hub(config, env={"MARKS": self.marks})
             hub.name = name
             self.hubs.append(hub)
         for hub in self.hubs:
             hub.start()
+
+    def certificate(self, name):
+        paths = {kind: os.path.join(self.database.folder, f"{name}.{kind}") for kind in ("cert", "key")}
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                        "-subj", f"/CN={name}", "-keyout", paths["key"], "-out", paths["cert"]], check=True, capture_output=True,
+                       timeout=PATIENCE)
+        os.chmod(paths["key"], 0o600)
+        return paths
 
     def leader(self):
         """The hub that leads, as it says itself."""
@@ -523,6 +542,24 @@ def a_token_is_needed_there_too():
                 door.close()
 
 
+def tls_goes_through():
+    """The certificate that a client sees at any hub is that of the one that has the journal."""
+    with Three(listen=True, tls=True) as three:
+        with open(os.path.join(three.database.folder, "a.cert")) as file:
+            want = ssl.PEM_cert_to_DER_cert(file.read())
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        with open(three.token) as file:
+            token = file.read().strip()
+        for hub in three.hubs:
+            door = http.client.HTTPSConnection("127.0.0.1", three.ports[hub.name], timeout=PATIENCE, context=context)
+            door.request("POST", "/rpc", json.dumps({"jsonrpc": "2.0", "id": 1, "method": "task.stats"}),
+                         {"Content-Type": "application/json", "Authorization": f"Bearer {token}"})
+            assert door.getresponse().status == 200
+            assert door.sock.getpeercert(True) == want, hub.name
+            door.close()
+
+
 def who_comes_in_between_waits():
     """Nobody has the journal: who connects is answered when somebody has, by the same connection."""
     with Three() as three:
@@ -598,4 +635,4 @@ def running(command, marker):
 main([each_task_runs_once, any_hub_is_killed, a_hub_that_stops_hands_over, one_answer_wins, who_is_cut_off_ends_its_agents,
       a_hub_beyond_a_cut_has_ended_when_another_begins,
       a_session_that_breaks_is_made_again, what_is_said_goes_through, agents_do_not_come_this_way, a_token_is_needed_there_too,
-      who_comes_in_between_waits, a_runner_goes_on])
+      tls_goes_through, who_comes_in_between_waits, a_runner_goes_on])

@@ -51,8 +51,8 @@ typedef struct weft_serve_settings {
     bool store_wait;        /* for the journal, while another hub has it */
     int64_t store_lease_ms;
     const char *store_hub; /* what the others call this one; NULL: machine and folder */
-    const char *on_damage;  /* "refuse" or "quarantine" */
-    bool quarantine;        /* the same */
+    const char *on_damage; /* "refuse" or "quarantine" */
+    bool quarantine;       /* the same */
     weft_log_opts log;
     bool log_requests;
     bool git_write;

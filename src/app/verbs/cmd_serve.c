@@ -501,9 +501,14 @@ static void on_lease_lost(void *ctx) {
     weft_loop_stop(self->loop);
 }
 
+/* A child keeps nothing, and so has no journal that others could have. */
+static bool takes_turns(const serving *self) {
+    return self->how->store_wait && !is_child(self);
+}
+
 static int keep_lease(serving *self) {
     char folder[PATH_MAX], *reach;
-    if (!self->how->store_wait)
+    if (!takes_turns(self))
         return 0;
     int r = getcwd(folder, sizeof folder) ? 0 : -errno;
     if (r == 0)
@@ -727,7 +732,7 @@ static bool on_hung_up(void *ctx) {
 /* *ret_go: it is ours. */
 static weft_exit wait_for_journal(serving *self, bool *ret_go) {
     *ret_go = true;
-    if (!self->how->store_wait)
+    if (!takes_turns(self))
         return WEFT_DONE;
     int r = weft__forward_new(self->loop, &self->forward);
     if (r < 0)
