@@ -27,6 +27,12 @@ typedef struct weft_stream_ops {
     /* Bytes, in memory that may be changed, WEFT_SLACK bytes behind. The stream flushes by itself afterwards. Comes once
      * with no bytes (len 0) when reading goes on after a pause, so that an owner that kept some back can go on with them. */
     void (*on_bytes)(weft_stream *stream, char *data, size_t len);
+    /* For who reads and answers at once, instead of on_bytes where it is possible: take() takes bytes and leaves what there
+     * is to be sent to the stream, settle() comes when that was tried, with what sent() would be told. Not inside one
+     * another: each call that has to return behind a system call costs (see answer_at_once()). Both or neither may be NULL.
+     */
+    void (*take)(weft_stream *stream, char *data, size_t len);
+    void (*settle)(weft_stream *stream, size_t sent);
     /* No more bytes will come: 0 a clean end, else why not (weft__stream_why() may know more). Once; not after finish or
      * close. After a clean end writing still works (the other side may only have shut down its half): the owner finishes or
      * closes now or later. After an unclean one, also when on_open was never called, the owner closes. It may come a second
