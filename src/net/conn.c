@@ -239,7 +239,7 @@ static void take_end(weft_conn *conn) {
 }
 
 /* After anything that may have changed how the peer is doing. */
-static void settle_as(weft_conn *conn, const weft_standing *how, int r) {
+static inline void settle_as(weft_conn *conn, const weft_standing *how, int r) {
     if (r < 0) {
         /* Who has not read 8 MiB will not read them in two seconds either. */
         weft__conn_close(conn, r == -ECONNRESET ? 0 : r, r != -ENOBUFS && r != -ETIMEDOUT);

@@ -309,8 +309,10 @@ static ssize_t take_bytes(weft_stream *stream, char *memory, size_t size) {
 
 /* Plain bytes on a socket, both ways open: nothing stands between what is read and what is answered. */
 static inline bool is_plain(const weft_stream *stream) {
-    bool usual = stream->socket && !stream->paused && !stream->ended && !stream->mute && !stream->full;
-    return stream->state == OPEN && usual && !stream->tls && stream->ops->take;
+    static const weft_stream usual = {.socket = true};
+    static const weft_stream asked = {.socket = true, .paused = true, .ended = true, .mute = true, .full = true};
+    bool open = stream->state == OPEN && (stream->marks & asked.marks) == usual.marks;
+    return open && !stream->tls && stream->ops->take;
 }
 
 /* What came between is seen to in the usual way, and the rest of what is to be sent. */

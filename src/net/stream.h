@@ -61,17 +61,22 @@ struct weft_stream {
     unsigned char state;
     unsigned char watching; /* what poll is set to */
     unsigned char closes;   /* handles that are not closed yet */
-    bool socket : 1;        /* send() works on it */
-    bool paused : 1;        /* by the owner */
-    bool ended : 1;         /* nothing more will come */
-    bool vanished : 1;      /* the other side has gone altogether */
-    bool mute : 1;          /* nobody reads what we send: it is thrown away */
-    bool full : 1;          /* the socket took only part; wait until it is writable */
-    bool urgent : 1;        /* out-of-band data: do not watch for it again */
-    bool shut : 1;          /* our half has ended */
-    bool resumed : 1;       /* on_bytes is to be called without bytes */
-    bool drained : 1;       /* on_drained is to be called, after that and after one read */
-    bool running : 1;       /* inside read_once(): the flush comes afterwards */
+    union {
+        struct {
+            bool socket : 1;   /* send() works on it */
+            bool paused : 1;   /* by the owner */
+            bool ended : 1;    /* nothing more will come */
+            bool vanished : 1; /* the other side has gone altogether */
+            bool mute : 1;     /* nobody reads what we send: it is thrown away */
+            bool full : 1;     /* the socket took only part; wait until it is writable */
+            bool urgent : 1;   /* out-of-band data: do not watch for it again */
+            bool shut : 1;     /* our half has ended */
+        };
+        unsigned char marks; /* all of these, to be asked at once */
+    };
+    bool resumed : 1; /* on_bytes is to be called without bytes */
+    bool drained : 1; /* on_drained is to be called, after that and after one read */
+    bool running : 1; /* inside read_once(): the flush comes afterwards */
     weft_timer timer;
     weft_later later;
     uv_poll_t *out_poll; /* for out_fd when it is another descriptor and had to be watched; NULL: none */

@@ -164,7 +164,7 @@ static int take_unended(weft_peer *peer, char *line, size_t len) {
 }
 
 /* Decode what is there. *ret_used bytes are finished with; *ret_want is how many the next frame needs in all, if known. */
-static int decode_frames(weft_peer *peer, char *data, size_t len, size_t *ret_used, size_t *ret_want) {
+static WEFT_ALWAYS_INLINE int decode_frames(weft_peer *peer, char *data, size_t len, size_t *ret_used, size_t *ret_want) {
     size_t used = 0;
     int r = 0;
     *ret_want = 0;
@@ -229,7 +229,7 @@ int weft__peer_read_kept(weft_peer *peer) {
     return weft__peer_can_read(peer) ? feed_kept(peer, NULL, 0) : 0;
 }
 
-static int feed_fresh(weft_peer *peer, char *data, size_t len) {
+static WEFT_ALWAYS_INLINE int feed_fresh(weft_peer *peer, char *data, size_t len) {
     size_t used, want;
     int r = decode_frames(peer, data, len, &used, &want);
     return r < 0 ? r : keep_undecoded(peer, data + used, len - used, want);
@@ -336,6 +336,8 @@ static int take_rest(weft_peer *peer, char *data, size_t len) {
     /* finish() may write a sentinel behind the bytes, so even none of them need memory that is ours. */
     if (r >= 0)
         r = weft__buf_reserve(&peer->in, peer->service->alloc, 1);
+    if (r >= 0)
+        memset(weft__buf_tail(&peer->in), 0, WEFT_SLACK); /* the scanner looks there */
     if (r >= 0 && !peer->finished)
         r = finish_input(peer, weft__buf_head(&peer->in), weft__buf_len(&peer->in));
     peer->finished = true;

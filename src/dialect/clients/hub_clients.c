@@ -124,10 +124,11 @@ void weft__hub_clients_lose_failing(weft_hub_clients *clients) {
 }
 
 static void reset_renderings(weft_hub_clients *clients) {
-    for (size_t i = 0; weft__dialects_at(clients->dialects, i); i++)
+    for (size_t i = 0; clients->rendered && weft__dialects_at(clients->dialects, i); i++)
         for (size_t v = 0; v < WEFT_VARIANTS; v++)
             if (clients->renderings[i][v].done)
                 weft__rendering_reset(&clients->renderings[i][v]);
+    clients->rendered = false;
     weft__event_forms_reset(clients);
 }
 

@@ -161,6 +161,7 @@ struct weft_hub_clients {
     bool opened;
     bool failing;                                            /* some client is */
     weft_rendering renderings[WEFT_DIALECTS][WEFT_VARIANTS]; /* of the event of the moment */
+    bool rendered;                                           /* one of them at least was made */
     struct weft_beat {
         weft_hub_clients *clients;
         weft_timer timer;
