@@ -46,35 +46,22 @@ int weft__buf_grow(weft_buf *buf, const weft_alloc *alloc, size_t n) {
     return 0;
 }
 
-void weft__buf_take(weft_buf *buf, const weft_alloc *alloc, size_t n) {
-    assert(n <= weft__buf_len(buf));
-    buf->start += n;
-    if (buf->start < buf->end)
-        return;
-    if (buf->lent)
-        buf->start = buf->end = 0;
-    else
-        weft__buf_done(buf, alloc);
-}
-
 void weft__buf_done(weft_buf *buf, const weft_alloc *alloc) {
     if (!buf->lent)
         weft__free(alloc, buf->data);
     *buf = (weft_buf){0};
 }
 
-void weft__buf_lend(weft_buf *buf, const weft_alloc *alloc, char *memory, size_t size) {
+void weft__buf_lend_again(weft_buf *buf, const weft_alloc *alloc, char *memory, size_t size) {
     if (weft__buf_len(buf) || buf->lent || size <= WEFT_SLACK)
         return;
     weft__buf_done(buf, alloc);
     *buf = (weft_buf){.data = memory, .cap = size - WEFT_SLACK, .lent = true};
 }
 
-int weft__buf_return(weft_buf *buf, const weft_alloc *alloc) {
-    if (!buf->lent)
-        return 0;
+int weft__buf_return_rest(weft_buf *buf, const weft_alloc *alloc) {
     weft_buf own = {0};
-    int r = weft__buf_len(buf) ? weft__buf_put(&own, alloc, weft__buf_head(buf), weft__buf_len(buf)) : 0;
+    int r = weft__buf_put(&own, alloc, weft__buf_head(buf), weft__buf_len(buf));
     *buf = own;
     return r;
 }

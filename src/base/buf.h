@@ -8,6 +8,7 @@
 #ifndef WEFT_BUF_H
 #define WEFT_BUF_H
 
+#include <assert.h>
 #include <string.h>
 
 #include "alloc.h"
@@ -50,14 +51,37 @@ static inline int weft__buf_put(weft_buf *buf, const weft_alloc *alloc, const vo
 static inline int weft__buf_put_text(weft_buf *buf, const weft_alloc *alloc, const char *text) {
     return weft__buf_put(buf, alloc, text, strlen(text));
 }
-/* Forget n bytes at the front; memory of an emptied buffer that is not lent is given back. */
-void weft__buf_take(weft_buf *buf, const weft_alloc *alloc, size_t n);
 void weft__buf_done(weft_buf *buf, const weft_alloc *alloc);
+/* Forget n bytes at the front; memory of an emptied buffer that is not lent is given back. */
+static inline void weft__buf_take(weft_buf *buf, const weft_alloc *alloc, size_t n) {
+    assert(n <= weft__buf_len(buf));
+    buf->start += n;
+    if (buf->start < buf->end)
+        return;
+    if (buf->lent)
+        buf->start = buf->end = 0;
+    else
+        weft__buf_done(buf, alloc);
+}
 
 /* Work in this memory (size includes the slack) until weft__buf_return(). Does nothing unless the buffer is empty and there
  * is more memory than slack. */
-void weft__buf_lend(weft_buf *buf, const weft_alloc *alloc, char *memory, size_t size);
+void weft__buf_lend_again(weft_buf *buf, const weft_alloc *alloc, char *memory, size_t size);
+static inline void weft__buf_lend(weft_buf *buf, const weft_alloc *alloc, char *memory, size_t size) {
+    if (buf->data || size <= WEFT_SLACK)
+        weft__buf_lend_again(buf, alloc, memory, size);
+    else
+        *buf = (weft_buf){.data = memory, .cap = size - WEFT_SLACK, .lent = true};
+}
 /* End the loan; what is left moves to memory of its own. -ENOMEM: what was left is lost and the buffer is empty. */
-int weft__buf_return(weft_buf *buf, const weft_alloc *alloc);
+int weft__buf_return_rest(weft_buf *buf, const weft_alloc *alloc);
+static inline int weft__buf_return(weft_buf *buf, const weft_alloc *alloc) {
+    if (!buf->lent)
+        return 0;
+    if (weft__buf_len(buf))
+        return weft__buf_return_rest(buf, alloc);
+    *buf = (weft_buf){0};
+    return 0;
+}
 
 #endif

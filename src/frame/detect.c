@@ -47,11 +47,18 @@ static int decode_first(detect_state *self, char *in, size_t n, size_t max_body,
     return r;
 }
 
-static int detect_decode(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
-    detect_state *self = state;
-    if (__builtin_expect(self->mode == UNDECIDED, 0))
+static WEFT_NOINLINE int decode_other(detect_state *self, char *in, size_t n, size_t max_body, size_t *ret_used,
+                                      weft_frame *ret) {
+    if (self->mode == UNDECIDED)
         return decode_first(self, in, n, max_body, ret_used, ret);
     return decode_decided(self, in, n, max_body, ret_used, ret);
+}
+
+static int detect_decode(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
+    detect_state *self = state;
+    if (WEFT_LIKELY(self->mode == LINES))
+        return weft__ndjson_decode(&self->lines, in, n, max_body, ret_used, ret);
+    return decode_other(self, in, n, max_body, ret_used, ret);
 }
 
 static int detect_begin(void *state, weft_buf *out, size_t hint, size_t *ret_mark) {

@@ -93,10 +93,12 @@ static int decode_nothing(size_t *ret_used, weft_frame *ret) {
 /* Nearly always a short line begins right here and is there as a whole; and behind the last one there is nothing. */
 int weft__ndjson_decode(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
     weft_ndjson_state *self = state;
-    bool fresh = n && !self->skipping && self->seen == 0 && (unsigned char) *in > ' ';
+    if (!n)
+        return decode_nothing(ret_used, ret);
+    bool fresh = !self->skipping && self->seen == 0 && (unsigned char) *in > ' ';
     const char *newline = fresh ? weft__find_near(in, in + n) : NULL;
-    if (!newline)
-        return n ? decode_any(self, in, n, max_body, ret_used, ret) : decode_nothing(ret_used, ret);
+    if (WEFT_RARELY(!newline))
+        return decode_any(self, in, n, max_body, ret_used, ret);
     return take_whole_line(self, in, 0, (size_t) (newline - in), max_body, ret_used, ret);
 }
 

@@ -6,12 +6,27 @@
 
 #include "arena.h"
 
+/* Where the members of an object lie, for one that is looked into again and again. */
+#define WEFT_INDEXED 24
+typedef struct weft_members {
+    size_t count;
+    struct {
+        weft_bytes name; /* as it stands between its quotes; none has escapes */
+        const char *value, *end;
+    } of[WEFT_INDEXED];
+} weft_members;
+
 struct weft_doc {
     weft_arena arena;
     weft_json root;
     const weft_alloc *alloc;
-    char *text; /* a copy, in the same block behind this; NULL: the text is borrowed */
+    char *text;                  /* a copy, in the same block behind this; NULL: the text is borrowed */
+    const weft_members *members; /* of the root; NULL: they are looked for each time */
 };
+
+/* From now on members of the root are found by an index in this memory, which is borrowed for as long as the document is
+ * used. Nothing changes where there are more than WEFT_INDEXED, or names with escapes. */
+void weft__doc_index(weft_doc *doc, weft_members *memory);
 
 /* Decode the inside of a validated string (raw is between the quotes) to at least raw_len + 1 bytes of memory;
  * NUL-terminated. The decoded length. A lone surrogate escape becomes U+FFFD. */

@@ -1,5 +1,5 @@
-/* The lazy reader: values are places in a validated text, and looking something up walks it. It keeps no index and never
- * changes the text; memory is only needed to decode a string or to end one in NUL.
+/* The lazy reader: values are places in a validated text, and looking something up walks it. It keeps no index that nobody
+ * asked for and never changes the text; memory is only needed to decode a string or to end one in NUL.
  *
  * Skipping a value is scanning it again: nearly as fast as counting brackets and quotes would be, and no second reading of
  * the grammar to keep right. Only of a string it is enough to find the end. */
@@ -63,12 +63,54 @@ static bool is_raw_name(const char *raw, const char *end, bool escaped, const ch
     return raw_len == len + 2 && memcmp(raw + 1, name, len) == 0;
 }
 
+/* ---- an index ---- */
+
+void weft__doc_index(weft_doc *doc, weft_members *memory) {
+    const char *p = weft_typeof(&doc->root) == WEFT_OBJECT ? weft__scan_ws(doc->root.text + 1) : "";
+    size_t count = 0;
+    while (*p == '"') {
+        bool escaped;
+        const char *name_end = weft__scan_string(p, &escaped);
+        const char *value = name_end ? weft__scan_ws(weft__scan_ws(name_end) + 1) : NULL;
+        const char *end = value ? skip_json_value(value) : NULL;
+        if (!end || escaped || count == WEFT_INDEXED)
+            return;
+        memory->of[count].name = (weft_bytes){p + 1, (size_t) (name_end - p) - 2};
+        memory->of[count].value = value;
+        memory->of[count++].end = end;
+        p = weft__scan_ws(end);
+        if (*p == ',')
+            p = weft__scan_ws(p + 1);
+    }
+    memory->count = count;
+    doc->members = memory;
+}
+
+/* NULL: this object has none. */
+static inline const weft_members *index_of(const weft_json *object) {
+    const weft_doc *doc = object ? object->doc : NULL;
+    return doc && WEFT_RARELY(doc->members) && object->text == doc->root.text ? doc->members : NULL;
+}
+
+/* The last of duplicates decides. */
+static weft_json find_indexed(const weft_members *members, const weft_json *object, const char *name, size_t len) {
+    for (size_t i = members->count; i-- > 0;) {
+        const weft_bytes *is = &members->of[i].name;
+        if (is->len == len && memcmp(is->data, name, len) == 0)
+            return span_json(members->of[i].value, members->of[i].end, object->doc);
+    }
+    return (weft_json){0};
+}
+
 /* Walks by itself, because the scanner knows more about a name than weft_next() passes on. */
 weft_json weft_get(const weft_json *object, const char *name) {
     weft_json found = {0};
     if (!name)
         return found;
     size_t len = strlen(name);
+    const weft_members *members = index_of(object);
+    if (members)
+        return find_indexed(members, object, name, len);
     const char *p = weft_typeof(object) == WEFT_OBJECT ? weft__scan_ws(object->text + 1) : "";
     while (*p == '"') {
         bool escaped;
@@ -105,6 +147,11 @@ static size_t find_name(const char *raw, const char *end, bool escaped, const ch
 void weft__get_all(const weft_json *object, const char *const *names, size_t count, weft_json *ret) {
     const char *p = weft_typeof(object) == WEFT_OBJECT ? weft__scan_ws(object->text + 1) : "";
     size_t expected = 0;
+    const weft_members *members = index_of(object);
+    for (size_t i = 0; members && i < count; i++)
+        ret[i] = find_indexed(members, object, names[i], strlen(names[i]));
+    if (members)
+        return;
     memset(ret, 0, count * sizeof *ret);
     while (*p == '"') {
         bool escaped;

@@ -239,7 +239,7 @@ static void take_end(weft_conn *conn) {
 }
 
 /* After anything that may have changed how the peer is doing. */
-static void settle_conn(weft_conn *conn, int r) {
+static inline void settle_as(weft_conn *conn, const weft_standing *how, int r) {
     if (r < 0) {
         /* Who has not read 8 MiB will not read them in two seconds either. */
         weft__conn_close(conn, r == -ECONNRESET ? 0 : r, r != -ENOBUFS && r != -ETIMEDOUT);
@@ -254,11 +254,20 @@ static void settle_conn(weft_conn *conn, int r) {
         weft__conn_leave(conn, false);
         return;
     }
-    weft__stream_pause(&conn->stream, weft__peer_choked(conn->peer));
-    schedule_conn(conn);
+    if (how->choked != conn->stream.paused)
+        weft__stream_pause(&conn->stream, how->choked);
+    int64_t due = earlier_time(how->deadline, conn->auth_until);
+    if (due != conn->stream.timer.due)
+        weft__stream_due(&conn->stream, due);
     /* Most requests leave nothing behind, and nothing was there before. */
-    if (conn->held || weft__peer_memory(conn->peer))
+    if (conn->held || how->memory)
         weft__memory_count(conn);
+}
+
+static void settle_conn(weft_conn *conn, int r) {
+    weft_standing how;
+    weft__peer_stand(conn->peer, &how);
+    settle_as(conn, &how, r);
 }
 
 void weft__conn_feed(weft_conn *conn, char *data, size_t len) {
@@ -278,6 +287,29 @@ void weft__conn_feed(weft_conn *conn, char *data, size_t len) {
         weft__stream_again(&conn->stream); /* it may have kept bytes back, and the socket took everything at once */
     int returned = weft__peer_return(peer);
     settle_conn(conn, r < 0 ? r : returned);
+}
+
+/* The same in two parts, between which the stream sends (weft_stream_ops). */
+static void take_conn_bytes(weft_stream *stream, char *data, size_t len) {
+    weft_conn *conn = conn_of(stream);
+    weft_peer *peer = conn->peer;
+    if (!peer || conn->events)
+        return;
+    weft__peer_take(peer, data, len, weft_loop_now(stream->loop), stream->loop->scratch, WEFT_LOOP_SCRATCH);
+}
+
+static void settle_conn_bytes(weft_stream *stream, size_t sent) {
+    weft_conn *conn = conn_of(stream);
+    weft_peer *peer = conn->peer;
+    weft_standing how;
+    if (!peer || conn->events)
+        return;
+    int returned = weft__peer_taken(peer, sent, &how);
+    if (how.can_read)
+        weft__stream_again(stream); /* it had kept bytes back, and the socket took everything at once */
+    if (how.drained)
+        weft__stream_drained(stream);
+    settle_as(conn, &how, how.status < 0 ? how.status : returned);
 }
 
 static void on_conn_bytes(weft_stream *stream, char *data, size_t len) {
@@ -442,6 +474,8 @@ static void on_conn_open(weft_stream *stream) {
 static const weft_stream_ops peer_ops = {
     .on_open = on_conn_open,
     .on_bytes = on_conn_bytes,
+    .take = take_conn_bytes,
+    .settle = settle_conn_bytes,
     .on_end = on_conn_end,
     .on_closed = weft__conn_on_closed,
     .room = conn_room,

@@ -27,6 +27,12 @@ typedef struct weft_stream_ops {
     /* Bytes, in memory that may be changed, WEFT_SLACK bytes behind. The stream flushes by itself afterwards. Comes once
      * with no bytes (len 0) when reading goes on after a pause, so that an owner that kept some back can go on with them. */
     void (*on_bytes)(weft_stream *stream, char *data, size_t len);
+    /* For who reads and answers at once, instead of on_bytes where it is possible: take() takes bytes and leaves what there
+     * is to be sent to the stream, settle() comes when that was tried, with what sent() would be told. Not inside one
+     * another: each call that has to return behind a system call costs (see answer_at_once()). Both or neither may be NULL.
+     */
+    void (*take)(weft_stream *stream, char *data, size_t len);
+    void (*settle)(weft_stream *stream, size_t sent);
     /* No more bytes will come: 0 a clean end, else why not (weft__stream_why() may know more). Once; not after finish or
      * close. After a clean end writing still works (the other side may only have shut down its half): the owner finishes or
      * closes now or later. After an unclean one, also when on_open was never called, the owner closes. It may come a second
@@ -55,17 +61,22 @@ struct weft_stream {
     unsigned char state;
     unsigned char watching; /* what poll is set to */
     unsigned char closes;   /* handles that are not closed yet */
-    bool socket : 1;        /* send() works on it */
-    bool paused : 1;        /* by the owner */
-    bool ended : 1;         /* nothing more will come */
-    bool vanished : 1;      /* the other side has gone altogether */
-    bool mute : 1;          /* nobody reads what we send: it is thrown away */
-    bool full : 1;          /* the socket took only part; wait until it is writable */
-    bool urgent : 1;        /* out-of-band data: do not watch for it again */
-    bool shut : 1;          /* our half has ended */
-    bool resumed : 1;       /* on_bytes is to be called without bytes */
-    bool drained : 1;       /* on_drained is to be called, after that and after one read */
-    bool running : 1;       /* inside read_once(): the flush comes afterwards */
+    union {
+        struct {
+            bool socket : 1;   /* send() works on it */
+            bool paused : 1;   /* by the owner */
+            bool ended : 1;    /* nothing more will come */
+            bool vanished : 1; /* the other side has gone altogether */
+            bool mute : 1;     /* nobody reads what we send: it is thrown away */
+            bool full : 1;     /* the socket took only part; wait until it is writable */
+            bool urgent : 1;   /* out-of-band data: do not watch for it again */
+            bool shut : 1;     /* our half has ended */
+        };
+        unsigned char marks; /* all of these, to be asked at once */
+    };
+    bool resumed : 1; /* on_bytes is to be called without bytes */
+    bool drained : 1; /* on_drained is to be called, after that and after one read */
+    bool running : 1; /* inside read_once(): the flush comes afterwards */
     weft_timer timer;
     weft_later later;
     uv_poll_t *out_poll; /* for out_fd when it is another descriptor and had to be watched; NULL: none */

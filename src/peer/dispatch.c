@@ -99,9 +99,9 @@ static inline void run_handler(weft_req *req, const weft_json *params) {
     req->flags |= REQ_IN_HANDLER;
     int r = row->handler(weft__req_handle(req), params, row->ctx ? row->ctx : req->service->ctx);
     req->flags &= ~(unsigned) REQ_IN_HANDLER;
-    if (!(req->flags & REQ_ANSWERED) && see_to_unanswered(req, r))
+    if (WEFT_RARELY(!(req->flags & REQ_ANSWERED)) && see_to_unanswered(req, r))
         return;
-    if (req->batch)
+    if (WEFT_RARELY(req->batch))
         weft__batch_in_answered(req->batch, req->peer);
     weft__req_release(req);
 }
@@ -143,7 +143,7 @@ static WEFT_NOINLINE void start_checked(weft_req *req, const weft_json *params) 
 
 /* It has been let in. */
 static inline void start_admitted(weft_req *req, const weft_json *params) {
-    if (req->meta.data || req->row->params || req->row->timeout_ms || req->row->params_schema)
+    if (WEFT_RARELY(req->meta.data || req->row->params || req->row->timeout_ms || req->row->params_schema))
         start_checked(req, params);
     else
         run_handler(req, params);
@@ -166,11 +166,11 @@ static WEFT_ALWAYS_INLINE void start_request(weft_peer *peer, const weft_msg *ms
     weft_json params = weft__json_of(msg->params, &doc);
     const weft_method *row = weft__methods_resolve(&peer->service->methods, method.data, method.len);
     weft_req *req = NULL;
-    if (!row && msg->kind == WEFT_MSG_NOTIFICATION)
+    if (WEFT_RARELY(!row && msg->kind == WEFT_MSG_NOTIFICATION))
         take_unknown_notification(peer, method, &params, batch);
-    else if (!(req = weft__req_new(peer)))
+    else if (WEFT_RARELY(!(req = weft__req_new(peer))))
         no_request(peer, batch);
-    if (req) {
+    if (WEFT_LIKELY(req)) {
         req->row = row;
         req->id = msg->id;
         req->params = msg->params;
@@ -178,12 +178,12 @@ static WEFT_ALWAYS_INLINE void start_request(weft_peer *peer, const weft_msg *ms
         req->doc = &doc;
         req->batch = batch;
         req->flags = msg->kind == WEFT_MSG_NOTIFICATION ? REQ_NOTIFICATION : 0;
-        if (peer->service->meter)
+        if (WEFT_RARELY(peer->service->meter))
             weft__meter_begin(req, msg->text.len);
-        if (weft__gate_open(peer, row) || weft__gate_admit(req, msg, &params))
+        if (WEFT_LIKELY(weft__gate_open(peer, row)) || weft__gate_admit(req, msg, &params))
             start_admitted(req, &params);
     }
-    if (doc.arena.blocks)
+    if (WEFT_RARELY(doc.arena.blocks))
         weft__arena_done(&doc.arena);
 }
 
@@ -228,11 +228,11 @@ static void take_answer(weft_peer *peer, const weft_msg *msg, struct weft_batch_
 
 void weft__dispatch(weft_peer *peer, const weft_msg *msg, struct weft_batch_in *batch) {
     weft_stats *stats = &peer->service->stats;
-    switch (msg->kind) {
+    switch (__builtin_expect(msg->kind, WEFT_MSG_REQUEST)) {
     case WEFT_MSG_REQUEST:
     case WEFT_MSG_NOTIFICATION:
         *(msg->kind == WEFT_MSG_REQUEST ? &stats->requests : &stats->notifications) += 1;
-        if (msg->method_escaped || msg->method.len > MAX_METHOD)
+        if (WEFT_RARELY(msg->method_escaped || msg->method.len > MAX_METHOD))
             start_odd(peer, msg, batch);
         else
             start_request(peer, msg, msg->method, batch);

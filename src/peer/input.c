@@ -38,15 +38,15 @@ static inline const char *take_message_text(weft_peer *peer, const char *text, c
     const char *rest = end;
     int r = weft__msg_parse(text, WEFT_MAX_DEPTH, peer->lenient, &msg, &rest);
     bool broken = r < 0 || (rest != end && !may_follow_text(peer, text, rest));
-    if (peer->soon && (broken || weft__held_must_wait(peer, &msg))) {
+    if (WEFT_RARELY(peer->soon) && (broken || weft__held_must_wait(peer, &msg))) {
         hold_rest(peer, text, end);
         return end;
     }
-    if (broken) {
+    if (WEFT_RARELY(broken)) {
         refuse_text(peer);
         return end;
     }
-    if (msg.kind == WEFT_MSG_BATCH)
+    if (WEFT_RARELY(msg.kind == WEFT_MSG_BATCH))
         weft__batch_in_run(peer, text);
     else
         weft__dispatch(peer, &msg, NULL);
@@ -81,7 +81,7 @@ static inline void take_texts(weft_peer *peer, char *body, size_t len) {
 }
 
 static inline void take_message_body(weft_peer *peer, char *body, size_t len) {
-    if ((peer->on_raw || peer->service->on_message) && show_body(peer, (weft_bytes){body, len}))
+    if (WEFT_RARELY(peer->on_raw || peer->service->on_message) && show_body(peer, (weft_bytes){body, len}))
         return;
     take_texts(peer, body, len);
 }
@@ -122,7 +122,7 @@ static WEFT_NOINLINE int take_other_frame(weft_peer *peer, weft_frame *frame) {
 }
 
 static inline int take_frame(weft_peer *peer, weft_frame *frame) {
-    if (frame->kind != WEFT_FRAME_BODY)
+    if (WEFT_RARELY(frame->kind != WEFT_FRAME_BODY))
         return take_other_frame(peer, frame);
     take_message_body(peer, frame->body, frame->len);
     return peer->status;
@@ -164,7 +164,7 @@ static int take_unended(weft_peer *peer, char *line, size_t len) {
 }
 
 /* Decode what is there. *ret_used bytes are finished with; *ret_want is how many the next frame needs in all, if known. */
-static int decode_frames(weft_peer *peer, char *data, size_t len, size_t *ret_used, size_t *ret_want) {
+static WEFT_ALWAYS_INLINE int decode_frames(weft_peer *peer, char *data, size_t len, size_t *ret_used, size_t *ret_want) {
     size_t used = 0;
     int r = 0;
     *ret_want = 0;
@@ -173,7 +173,7 @@ static int decode_frames(weft_peer *peer, char *data, size_t len, size_t *ret_us
         weft_frame frame;
         size_t n = 0;
         r = peer->framing->decode(peer->framing_state, data + used, len - used, peer->max_body, &n, &frame);
-        if (r < 0) {
+        if (WEFT_RARELY(r < 0)) {
             r = break_off(peer, r);
             break;
         }
@@ -222,24 +222,25 @@ static int feed_kept(weft_peer *peer, char *data, size_t len) {
 }
 
 bool weft__peer_can_read(const weft_peer *peer) {
-    return (peer->unread || peer->held) && !weft__choked(peer) && !peer->status && !peer->ended;
+    return weft__can_read(peer);
 }
 
 int weft__peer_read_kept(weft_peer *peer) {
     return weft__peer_can_read(peer) ? feed_kept(peer, NULL, 0) : 0;
 }
 
-static int feed_fresh(weft_peer *peer, char *data, size_t len) {
+static WEFT_ALWAYS_INLINE int feed_fresh(weft_peer *peer, char *data, size_t len) {
     size_t used, want;
     int r = decode_frames(peer, data, len, &used, &want);
     return r < 0 ? r : keep_undecoded(peer, data + used, len - used, want);
 }
 
 /* Runs one of the feeding functions with the peer protected from being freed, and remembers why it must be closed. */
-int weft__peer_guarded(weft_peer *peer, int (*run)(weft_peer *peer, char *data, size_t len), char *data, size_t len) {
+static WEFT_ALWAYS_INLINE int run_guarded(weft_peer *peer, int (*run)(weft_peer *peer, char *data, size_t len), char *data,
+                                          size_t len) {
     if (peer->status)
         return peer->status;
-    weft__peer_enter(peer);
+    peer->busy++;
     bool was_quiet = peer->quiet;
     peer->quiet = true;
     int r = run(peer, data, len);
@@ -248,7 +249,15 @@ int weft__peer_guarded(weft_peer *peer, int (*run)(weft_peer *peer, char *data, 
     if (r < 0 && !peer->status)
         peer->status = r;
     r = peer->status;
+    if (WEFT_LIKELY(peer->busy > 1 || !peer->freed)) {
+        peer->busy--;
+        return r;
+    }
     return weft__peer_leave(peer) ? -ECONNRESET : r;
+}
+
+int weft__peer_guarded(weft_peer *peer, int (*run)(weft_peer *peer, char *data, size_t len), char *data, size_t len) {
+    return run_guarded(peer, run, data, len);
 }
 
 static void note_heard(weft_peer *peer, size_t len, int64_t now_ms) {
@@ -261,6 +270,15 @@ static void note_heard(weft_peer *peer, size_t len, int64_t now_ms) {
 int weft__peer_feed(weft_peer *peer, char *data, size_t len, int64_t now_ms) {
     note_heard(peer, len, now_ms);
     return weft__peer_guarded(peer, weft__buf_len(&peer->in) || peer->held ? feed_kept : feed_fresh, data, len);
+}
+
+void weft__peer_take(weft_peer *peer, char *data, size_t len, int64_t now_ms, char *memory, size_t size) {
+    weft__buf_lend(&peer->out, peer->service->alloc, memory, size);
+    note_heard(peer, len, now_ms);
+    if (weft__buf_len(&peer->in) || peer->held)
+        weft__peer_guarded(peer, feed_kept, data, len);
+    else
+        run_guarded(peer, feed_fresh, data, len);
 }
 
 /* Nobody carries this peer: with what has come, all has had its turn that there is. */
@@ -318,6 +336,8 @@ static int take_rest(weft_peer *peer, char *data, size_t len) {
     /* finish() may write a sentinel behind the bytes, so even none of them need memory that is ours. */
     if (r >= 0)
         r = weft__buf_reserve(&peer->in, peer->service->alloc, 1);
+    if (r >= 0)
+        memset(weft__buf_tail(&peer->in), 0, WEFT_SLACK); /* the scanner looks there */
     if (r >= 0 && !peer->finished)
         r = finish_input(peer, weft__buf_head(&peer->in), weft__buf_len(&peer->in));
     peer->finished = true;
@@ -344,8 +364,16 @@ int weft_peer_eof(weft_peer *peer) {
     return weft__peer_leave(peer) ? -ECONNRESET : r;
 }
 
+/* The bytes are about to be read, which takes longer than memory does: what they will need of the peer comes meanwhile. */
+static inline void fetch_peer(const weft_peer *peer) {
+    for (size_t at = 64; at < offsetof(weft_peer, requests); at += 64)
+        __builtin_prefetch((const char *) peer + at);
+    __builtin_prefetch(peer->framing_state);
+}
+
 char *weft__peer_room(weft_peer *peer, size_t *ret_size) {
     weft_buf *in = &peer->in;
+    fetch_peer(peer);
     if (!weft__buf_len(in) || in->cap - in->end < MIN_ROOM)
         return NULL;
     *ret_size = in->cap - in->end;

@@ -46,6 +46,23 @@ bool weft__peer_holds(const weft_peer *peer);
 /* 0, or why this connection must be closed (a queue over its hard limit, for instance); weft_peer_tick() says so too. */
 int weft__peer_status(const weft_peer *peer);
 
+/* How a peer is doing, all that a transport wants to know after each message in one call. */
+typedef struct weft_standing {
+    int status;       /* weft__peer_status() */
+    bool choked;      /* weft__peer_choked() */
+    bool can_read;    /* bytes were kept unread, and need not be any more */
+    bool drained;     /* weft__peer_has_drained() */
+    int64_t deadline; /* weft_peer_deadline() */
+    size_t memory;    /* weft__peer_memory() */
+} weft_standing;
+void weft__peer_stand(const weft_peer *peer, weft_standing *ret);
+
+/* A turn in two calls. weft__peer_lend() and weft__peer_feed(), whose result is the status afterwards ... */
+void weft__peer_take(weft_peer *peer, char *data, size_t len, int64_t now_ms, char *memory, size_t size);
+/* ... and, when the output was sent as far as could be, weft_peer_sent(), weft__peer_return(), whose result this is, and
+ * weft__peer_stand(). */
+int weft__peer_taken(weft_peer *peer, size_t sent, weft_standing *ret);
+
 /* What time it is, for calls started outside feed and tick. */
 void weft__peer_now(weft_peer *peer, int64_t now_ms);
 

@@ -20,7 +20,7 @@ static void check_drain(weft_peer *peer) {
 }
 
 bool weft__peer_has_drained(const weft_peer *peer) {
-    return peer->drained && !peer->full && !peer->status;
+    return weft__has_drained(peer);
 }
 
 void weft__peer_tell_drained(weft_peer *peer) {

@@ -17,8 +17,8 @@
 /* Small, because ten thousand idle ones should fit in ten megabytes with their sockets: what a connection does not always
  * need is allocated when it is needed and given back. */
 struct weft_peer {
-    /* Down to due: looked at for every message. Together, because what else a turn of the loop does has driven them out of
-     * the processor's cache, and each line of it that comes back costs. */
+    /* Down to bucket: looked at for every message. Together, because what else a turn of the loop does has driven them out
+     * of the processor's cache, and each line of it that comes back costs. */
     weft_service *service;
     const weft_framing *framing;
     void *framing_state;
@@ -37,23 +37,23 @@ struct weft_peer {
     bool looking;  /* one of them only looks at something: all others wait */
     uint8_t style; /* weft_style */
     bool no_batch, lenient, extras, eager, locked, gzip;
-    bool quiet;     /* inside feed or tick: the caller will look for output itself */
-    bool full;      /* the soft limit was reached and not yet left */
-    bool drained;   /* it was left, and on_drain is to run when what came in meanwhile has had its turn */
-    bool unread;    /* of what is kept, something could be read but for the soft limit or a pause */
-    bool offline;   /* a client between two connections */
-    bool finished;  /* no more bytes will come, and all there were have been looked at */
-    bool ended;     /* no more bytes will come and calls cannot be made */
-    bool paused;    /* by the user: bytes are kept unread */
-    bool freed;     /* weft_peer_free() was called while busy */
-    bool uncarried; /* of a call without a connection */
-    weft_heap due;  /* deadlines of both */
+    bool quiet : 1;             /* inside feed or tick: the caller will look for output itself */
+    bool full : 1;              /* the soft limit was reached and not yet left */
+    bool drained : 1;           /* it was left, and on_drain is to run when what came in meanwhile has had its turn */
+    bool unread : 1;            /* of what is kept, something could be read but for the soft limit or a pause */
+    bool offline : 1;           /* a client between two connections */
+    bool finished : 1;          /* no more bytes will come, and all there were have been looked at */
+    bool ended : 1;             /* no more bytes will come and calls cannot be made */
+    bool paused : 1;            /* by the user: bytes are kept unread */
+    bool freed : 1;             /* weft_peer_free() was called while busy */
+    bool uncarried : 1;         /* of a call without a connection */
+    weft_heap due;              /* deadlines of both */
+    struct weft_bucket *bucket; /* rate limit; NULL: none */
 
     weft_link requests; /* theirs, waiting for our answer */
     size_t open_requests;
-    struct weft_calls *calls;   /* ours, waiting for their answer; NULL until the first */
-    weft_identity *identity;    /* one block with its strings */
-    struct weft_bucket *bucket; /* rate limit; NULL: none */
+    struct weft_calls *calls; /* ours, waiting for their answer; NULL until the first */
+    weft_identity *identity;  /* one block with its strings */
     const weft_carrier *carrier_table;
     void *carrier;
     void *data;
@@ -135,6 +135,16 @@ int weft__peer_read_kept(weft_peer *peer);
 /* weft__peer_choked() for this folder, which asks before each message. */
 static inline bool weft__choked(const weft_peer *peer) {
     return peer->full || peer->paused || (peer->held && peer->soon) || peer->soon_bytes >= WEFT_SOON_BYTES;
+}
+
+/* weft__peer_can_read() for this folder. */
+static inline bool weft__can_read(const weft_peer *peer) {
+    return (peer->unread || peer->held) && !weft__choked(peer) && !peer->status && !peer->ended;
+}
+
+/* weft__peer_has_drained() for this folder. */
+static inline bool weft__has_drained(const weft_peer *peer) {
+    return peer->drained && !peer->full && !peer->status;
 }
 
 /* What time it is now if the carrier knows: a handler may have taken its time since the bytes came. */

@@ -26,7 +26,7 @@
 
 static WEFT_ALWAYS_INLINE int write_outcome(weft_buf *out, const weft_alloc *alloc, weft_bytes id,
                                             const weft_outcome *outcome) {
-    if (outcome->code)
+    if (WEFT_RARELY(outcome->code))
         return weft__write_error(out, alloc, id, outcome->code, outcome->message, outcome->value);
     return weft__write_result(out, alloc, id, outcome->value);
 }
@@ -44,13 +44,13 @@ static WEFT_ALWAYS_INLINE int send_alone(weft_req *req, const weft_outcome *outc
     weft_sending sending;
     size_t hint = outcome->value ? weft__result_hint(req->id, outcome->value) : 0;
     int r = weft__send_begin(peer, hint, &sending);
-    if (r < 0)
+    if (WEFT_RARELY(r < 0))
         return r;
     r = write_outcome(&peer->out, peer->service->alloc, req->id, outcome);
     req->bytes_out = weft__buf_len(&peer->out) - sending.body;
     if (r >= 0 && outcome != &too_large && req->bytes_out > peer->service->limits.max_answer)
         r = -EMSGSIZE;
-    if (r >= 0)
+    if (WEFT_LIKELY(r >= 0))
         return weft__send_end(peer, &sending);
     weft__send_undo(peer, &sending);
     return r;
@@ -73,7 +73,7 @@ static WEFT_NOINLINE int send_in_batch(weft_req *req, const weft_outcome *outcom
 }
 
 static WEFT_ALWAYS_INLINE int send_outcome(weft_req *req, const weft_outcome *outcome) {
-    return req->batch ? send_in_batch(req, outcome) : send_alone(req, outcome);
+    return WEFT_RARELY(req->batch) ? send_in_batch(req, outcome) : send_alone(req, outcome);
 }
 
 static WEFT_COLD int send_again(weft_req *req, const weft_outcome *outcome) {
@@ -96,7 +96,7 @@ static WEFT_COLD int excuse_failure(weft_req *req, int r) {
 
 static WEFT_ALWAYS_INLINE int send_or_excuse(weft_req *req, const weft_outcome *outcome) {
     int r = send_outcome(req, outcome);
-    return r < 0 ? excuse_failure(req, r) : r;
+    return WEFT_RARELY(r < 0) ? excuse_failure(req, r) : r;
 }
 
 /* ---- keeping the answer for a retry ---- */
@@ -141,26 +141,26 @@ static WEFT_ALWAYS_INLINE int deliver_outcome(weft_req *req, const weft_outcome 
     int r = 0;
     weft_peer *peer = req->peer;
     bool alone = peer && !peer->quiet; /* neither feed nor tick sees to it that the peer outlives what its callbacks do */
-    if (alone)
+    if (WEFT_RARELY(alone))
         weft__peer_enter(peer);
     req->flags |= REQ_ANSWERED;
-    if (!peer)
+    if (WEFT_RARELY(!peer))
         r = -EPIPE;
-    else if (!(req->flags & REQ_NOTIFICATION)) {
+    else if (WEFT_LIKELY(!(req->flags & REQ_NOTIFICATION))) {
         weft_stats *stats = &req->service->stats;
         stats->answers++;
         stats->errors += outcome->code != 0;
         r = send_or_excuse(req, outcome);
-        if (req->service->meter)
+        if (WEFT_RARELY(req->service->meter))
             weft__meter_answered(req, outcome);
     }
-    if (req->batch) {
+    if (WEFT_RARELY(req->batch)) {
         weft__batch_in_answered(req->batch, peer);
         req->batch = NULL;
     }
     if (gated && (req->flags & REQ_GATED) && peer)
         weft__gate_ended(req, outcome->code, 0);
-    if (alone)
+    if (WEFT_RARELY(alone))
         weft__peer_leave(peer);
     return r;
 }
@@ -182,7 +182,7 @@ static WEFT_NOINLINE int finish_unusual(weft_req *req, const weft_outcome *outco
 }
 
 static WEFT_ALWAYS_INLINE int finish_request(weft_req *req, const weft_outcome *outcome) {
-    if (req->flags & REQ_UNUSUAL)
+    if (WEFT_RARELY(req->flags & REQ_UNUSUAL))
         return finish_unusual(req, outcome);
     int r = req->flags & REQ_ANSWERED ? 0 : deliver_outcome(req, outcome, false);
     release_outside_handler(req);
@@ -423,11 +423,11 @@ static weft_req *take_request(weft_req *handle) {
 
 int weft_reply(weft_req *handle, weft_val result) {
     weft_req *req = weft__req_of(handle);
-    if (!req || (req->flags & REQ_TAKEN))
+    if (WEFT_RARELY(!req || (req->flags & REQ_TAKEN)))
         return -EALREADY;
     if (result.kind == WEFT_VAL_NONE)
         result.kind = WEFT_VAL_NULL;
-    if (req->service->check_results && weft__row_schemas_misfit(req, &result))
+    if (WEFT_RARELY(req->service->check_results) && weft__row_schemas_misfit(req, &result))
         return -EBADMSG;
     req->flags |= REQ_TAKEN;
     return finish_request(req, &(weft_outcome){.value = &result}); /* in place: nearly every answer is given here */

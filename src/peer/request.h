@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "hint.h"
 #include "peer_private.h"
 
 /* A request that was answered is used again for the next one; this many are kept for when many were open, and so that a
@@ -92,7 +93,7 @@ weft_req *weft__req_alloc(weft_service *service);
 static inline weft_req *weft__req_new(weft_peer *peer) {
     weft_service *service = peer->service;
     weft_req *req = service->pool;
-    if (req) {
+    if (WEFT_LIKELY(req)) {
         service->pool = req->next_free;
         service->pooled--;
     } else if (!(req = weft__req_alloc(service)))
@@ -139,7 +140,7 @@ static inline void weft__req_next_turn(weft_req *req) {
 void weft__req_dispose(weft_req *req); /* what is rarely needed */
 static inline void weft__req_release(weft_req *req) {
     weft_service *service = req->service;
-    if ((req->flags & (REQ_DEFERRED | REQ_OWN_IDENTITY)) || service->pooled >= WEFT_REQ_POOL) {
+    if (WEFT_RARELY((req->flags & (REQ_DEFERRED | REQ_OWN_IDENTITY)) || service->pooled >= WEFT_REQ_POOL)) {
         weft__req_dispose(req);
         return;
     }

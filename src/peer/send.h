@@ -3,6 +3,7 @@
 #ifndef WEFT_SEND_H
 #define WEFT_SEND_H
 
+#include "hint.h"
 #include "peer_private.h"
 
 typedef struct weft_sending {
@@ -26,7 +27,7 @@ static inline void weft__send_wake(weft_peer *peer) {
         peer->on_output(peer, peer->data);
 }
 static inline int weft__send_begin(weft_peer *peer, size_t hint, weft_sending *ret) {
-    if (peer->status || weft__send_queued(peer) >= peer->service->limits.out_hard)
+    if (WEFT_RARELY(peer->status || weft__send_queued(peer) >= peer->service->limits.out_hard))
         return weft__send_refuse(peer);
     int r = peer->framing->begin(peer->framing_state, &peer->out, hint, &ret->mark);
     ret->body = weft__buf_len(&peer->out);
@@ -38,10 +39,10 @@ static inline void weft__send_undo(weft_peer *peer, const weft_sending *sending)
 void weft__send_log(weft_peer *peer, const weft_sending *sending);
 static inline int weft__send_end(weft_peer *peer, const weft_sending *sending) {
     weft_service *service = peer->service;
-    if (service->on_message)
+    if (WEFT_RARELY(service->on_message))
         weft__send_log(peer, sending);
     int r = peer->framing->end(peer->framing_state, &peer->out, sending->mark);
-    if (r < 0) {
+    if (WEFT_RARELY(r < 0)) {
         weft__send_undo(peer, sending);
         return r;
     }

@@ -20,7 +20,7 @@ static bool can_ping(const weft_peer *peer) {
 }
 
 /* When silence must be looked into. */
-static int64_t silence_due(const weft_peer *peer) {
+static inline int64_t silence_due(const weft_peer *peer) {
     if (!can_ping(peer))
         return INT64_MAX;
     const weft_limits *limits = &peer->service->limits;
@@ -30,9 +30,48 @@ static int64_t silence_due(const weft_peer *peer) {
 int64_t weft_peer_deadline(const weft_peer *peer) {
     const weft_due *top = weft__heap_top(&peer->due);
     int64_t silence = silence_due(peer);
-    if (peer->status || weft__peer_can_read(peer) || weft__peer_has_drained(peer))
+    if (peer->status || weft__can_read(peer) || weft__has_drained(peer))
         return peer->now;
     return top && top->at < silence ? top->at : silence;
+}
+
+/* Nothing is kept, nothing is full, nothing has to be looked into. */
+static inline bool rests(const weft_peer *peer) {
+    bool marked = peer->full | peer->drained | peer->unread | peer->paused;
+    bool keeps = peer->held || peer->in.cap || (peer->out.cap && !peer->out.lent) || peer->framing->control;
+    return !marked && !keeps && !peer->status && !peer->soon_bytes;
+}
+
+static WEFT_NOINLINE void look_closely(const weft_peer *peer, weft_standing *ret) {
+    ret->status = peer->status;
+    ret->choked = weft__choked(peer);
+    ret->can_read = weft__can_read(peer);
+    ret->drained = weft__has_drained(peer);
+    ret->deadline = weft_peer_deadline(peer);
+    ret->memory = weft__peer_memory(peer);
+}
+
+static inline void look_at(const weft_peer *peer, weft_standing *ret) {
+    if (!WEFT_LIKELY(rests(peer))) {
+        look_closely(peer, ret);
+        return;
+    }
+    const weft_due *top = weft__heap_top(&peer->due);
+    *ret = (weft_standing){.deadline = top ? top->at : INT64_MAX};
+}
+
+void weft__peer_stand(const weft_peer *peer, weft_standing *ret) {
+    look_at(peer, ret);
+}
+
+int weft__peer_taken(weft_peer *peer, size_t sent, weft_standing *ret) {
+    if (peer->full)
+        weft_peer_sent(peer, sent);
+    else
+        weft__buf_take(&peer->out, peer->service->alloc, sent);
+    int r = weft__buf_return(&peer->out, peer->service->alloc);
+    look_at(peer, ret);
+    return r;
 }
 
 static int check_silence(weft_peer *peer) {

@@ -20,14 +20,14 @@ int weft__write_any_result(weft_buf *out, const weft_alloc *alloc, weft_bytes id
 /* Almost every answer is small or a copy: for a copy, room is made once and then written without asking. */
 static WEFT_ALWAYS_INLINE int weft__write_result(weft_buf *out, const weft_alloc *alloc, weft_bytes id,
                                                  const weft_val *result) {
-    if (result->kind != WEFT_VAL_RAW || !id.len)
+    if (WEFT_RARELY(result->kind != WEFT_VAL_RAW || !id.len))
         return weft__write_any_result(out, alloc, id, result);
     size_t size = sizeof WEFT_OPEN_ID + sizeof WEFT_OPEN_RESULT + id.len + result->len;
-    if (weft__buf_reserve(out, alloc, size) < 0)
+    if (WEFT_RARELY(weft__buf_reserve(out, alloc, size) < 0))
         return -ENOMEM;
     char *start = weft__buf_tail(out), *at = start;
     at = (char *) mempcpy(at, WEFT_OPEN_ID, sizeof WEFT_OPEN_ID - 1);
-    if (id.len <= 16)
+    if (WEFT_LIKELY(id.len <= 16))
         weft__copy_few(at, id.data, id.len);
     else
         memcpy(at, id.data, id.len);

@@ -319,6 +319,42 @@ TEST(prose_keeps_its_lines) {
     free(text);
 }
 
+static ssize_t count_write(void *cookie, const char *text, size_t len) {
+    (void) text;
+    ++*(int *) cookie;
+    return (ssize_t) len;
+}
+
+/* Standard error has no buffer: what can be shown as it is must not be a write for each character. */
+TEST(text_goes_out_in_pieces) {
+    static const struct {
+        const char *text;
+        int writes;
+    } rows[] = {
+        {"a sentence of the usual kind, with a \\ in it", 1},
+        {"ein Satz wie \xc3\xbc"
+         "blich \xe2\x80\xa6",
+         1},
+        {"before\x1b[2Jafter", 3},
+        {"\x1b\x1b", 2},
+        {"a\xff"
+         "b",
+         3},
+        {"", 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int writes = 0;
+        FILE *file = fopencookie(&writes, "w", (cookie_io_functions_t){.write = count_write});
+        REQUIRE(file != NULL);
+        setvbuf(file, NULL, _IONBF, 0);
+        test_row(rows[i].text);
+        weft__put_text(&(weft_screen){.file = file, .terminal = true}, rows[i].text, strlen(rows[i].text));
+        CHECK_INT(writes, rows[i].writes);
+        fclose(file);
+    }
+}
+
 TEST_MAIN(CASE(what_an_answer_means) CASE(a_question_is_shown_whole) CASE(a_question_cannot_deceive)
               CASE(changes_line_by_line) CASE(a_change_too_large_to_compare) CASE(times_of_the_wire)
-                  CASE(times_that_are_typed) CASE(durations) CASE(a_row_stays_a_row) CASE(prose_keeps_its_lines))
+                  CASE(times_that_are_typed) CASE(durations) CASE(a_row_stays_a_row) CASE(prose_keeps_its_lines)
+                      CASE(text_goes_out_in_pieces))

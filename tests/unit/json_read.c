@@ -437,6 +437,44 @@ TEST(long_strings_are_passed) {
         }
 }
 
+/* An index finds what a walk finds, and nothing else. */
+TEST(members_by_index) {
+    static const char *const names[] = {"a", "b", "c", "d\"", "", "ab"};
+    static const char *const texts[] = {
+        "{}",
+        " {\"a\":1,\"b\":[1,{\"c\":5}],\"c\":\"x\"} ",
+        "{\"x\":0,\"b\":1,\"y\":{\"a\":2},\"\":3,\"b\":4,\"a\":5,\"a\":6}",
+        "{ \"c\" : {\"a\":{\"c\":1},\"b\":[]} ,\"ab\":\"\\\"\"}",
+        "{ \"d\\\"\" : true , \"\\u0061\" : null , \"ab\" : 1 }", /* escapes: none is made */
+        "{\"a\":0,\"1\":1,\"2\":2,\"3\":3,\"4\":4,\"5\":5,\"6\":6,\"7\":7,\"8\":8,\"9\":9,\"10\":10,\"11\":11,\"12\":12,"
+        "\"13\":13,\"14\":14,\"15\":15,\"16\":16,\"17\":17,\"18\":18,\"19\":19,\"20\":20,\"21\":21,\"22\":22,\"b\":23}",
+        "{\"a\":0,\"1\":1,\"2\":2,\"3\":3,\"4\":4,\"5\":5,\"6\":6,\"7\":7,\"8\":8,\"9\":9,\"10\":10,\"11\":11,\"12\":12,"
+        "\"13\":13,\"14\":14,\"15\":15,\"16\":16,\"17\":17,\"18\":18,\"19\":19,\"20\":20,\"21\":21,\"22\":22,\"b\":23,\"c\":"
+        "24}",
+        "[\"a\",1]",
+        "7",
+    };
+    static const bool indexed[] = {true, true, true, true, false, true, false, true, true};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        weft_doc *plain = parse(texts[i]), *quick = parse(texts[i]);
+        weft_members members;
+        weft_json found[6];
+        weft__doc_index(quick, &members);
+        test_row(texts[i]);
+        CHECK((quick->members != NULL) == indexed[i]);
+        weft__get_all(weft_doc_root(quick), names, 6, found);
+        for (size_t n = 0; n < 6; n++) {
+            weft_json one = weft_get(weft_doc_root(plain), names[n]), same = weft_get(weft_doc_root(quick), names[n]);
+            CHECK(same.len == one.len && !same.text == !one.text && (!one.len || memcmp(same.text, one.text, one.len) == 0));
+            CHECK(same.text == found[n].text && same.len == found[n].len && same.doc == found[n].doc);
+        }
+        weft_json c = weft_get(weft_doc_root(quick), "c"), a = weft_get(&c, "a"), deep = weft_get(&a, "c");
+        CHECK_INT(weft_int_of(&deep, -1), i == 3 ? 1 : -1);
+        weft_doc_free(plain);
+        weft_doc_free(quick);
+    }
+}
+
 TEST_MAIN(CASE(long_strings_are_passed) CASE(types) CASE(documents) CASE(keeping) CASE(members) CASE(members_at_once)
-              CASE(items) CASE(iterating) CASE(strings) CASE(names_of_raw_strings) CASE(strings_without_document)
-                  CASE(fallbacks) CASE(pointers) CASE(memory_runs_out))
+              CASE(members_by_index) CASE(items) CASE(iterating) CASE(strings) CASE(names_of_raw_strings)
+                  CASE(strings_without_document) CASE(fallbacks) CASE(pointers) CASE(memory_runs_out))

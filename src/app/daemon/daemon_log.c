@@ -148,8 +148,12 @@ bool weft__log_speaks(const weft_log *log) {
     return log->open && log->on_stderr && !log->text;
 }
 
+bool weft__log_takes(const weft_log *log) {
+    return log->open && (!log->on_stderr || !log->text); /* otherwise people are told in other words */
+}
+
 void weft__log_put(weft_log *log, const char *level, const char *message) {
-    if (!log->on_stderr || !log->text) /* otherwise people are told in other words */
+    if (weft__log_takes(log))
         write_log_line(log, level, message, weft_none());
 }
 

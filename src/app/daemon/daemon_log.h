@@ -39,6 +39,8 @@ void weft__log_close(weft_log *log);
 void weft__log_take_stderr(weft_log *log);
 /* A line; a log that is not open takes none. Failing to write is not an error: there is nobody to tell. */
 void weft__log_put(weft_log *log, const char *level, const char *message);
+/* Would it take one? Then it is worth making. */
+bool weft__log_takes(const weft_log *log);
 /* With more about it: an object whose members are short. */
 void weft__log_put_data(weft_log *log, const char *level, const char *message, weft_val data);
 /* Is what is put there seen on standard error, so that it need not be said there as well? */

@@ -1,6 +1,7 @@
 /* The events that are news, and their sentences. */
 #include "serve_news.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,57 +28,89 @@ static const struct {
     {"question.asked", WEFT_LOG_INFO, "asks", "title"},
 };
 
+struct sentence {
+    char text[MOST_NEWS];
+    size_t len;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct sentence *to, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(to->text + to->len, sizeof to->text - to->len, format, args);
+    va_end(args);
+    size_t room = sizeof to->text - to->len - 1;
+    to->len += n > 0 && (size_t) n < room ? (size_t) n : n > 0 ? room : 0;
+}
+
 /* The first line of it, as much as fits. */
-static void say_text(FILE *to, const char *text) {
+static void add_text(struct sentence *to, const char *text) {
     char line[4 * MOST_TOLD + 1];
-    snprintf(line, sizeof line, "%.*s", (int) strcspn(text, "\r\n"), text);
+    size_t len = strcspn(text, "\r\n");
+    snprintf(line, sizeof line, "%.*s", (int) len, text);
     size_t fits = weft__text_fit(line, MOST_TOLD);
-    fprintf(to, ": %.*s%s", (int) fits, line, line[fits] || text[strcspn(text, "\r\n")] ? "…" : "");
+    add(to, ": %.*s%s", (int) fits, line, line[fits] || text[len] ? "…" : "");
 }
 
 /* What was asked and what was said is for the person in front of the hub. A log is read by others and goes to other places:
  * it has the names of things, and the reason of a failure. */
-static void make_sentence(char ret[MOST_NEWS], size_t i, bool in_log, const weft_task *task, const weft_json *data) {
-    const char *reason = weft_get_str(data, "reason", "");
+static void add_sentence(struct sentence *ret, size_t i, bool in_log, const weft_task *task, const weft_json *data) {
+    const char *reason = in_log ? weft_get_str(data, "reason", "") : "";
     char took[WEFT_TIME_TEXT];
-    FILE *to = fmemopen(ret, MOST_NEWS, "w");
-    if (!to)
-        return;
-    fprintf(to, "%s %s", task->id, news_rows[i].what);
+    add(ret, "%s %s", task->id, news_rows[i].what);
     if (strcmp(news_rows[i].type, "task.started") == 0) {
-        fprintf(to, " with %s", task->runs_on);
+        add(ret, " with %s", task->runs_on);
         if (!in_log)
-            say_text(to, task->prompt);
+            add_text(ret, task->prompt);
     } else if (strcmp(news_rows[i].type, "task.completed") == 0) {
-        fprintf(to, " after %s", weft__duration(took, task->completed_ms - task->started_ms));
+        add(ret, " after %s", weft__duration(took, task->completed_ms - task->started_ms));
     } else if (in_log && *reason) {
-        fprintf(to, ": %s", reason);
+        add(ret, ": %s", reason);
     } else if (!in_log && news_rows[i].member) {
-        say_text(to, weft_get_str(data, news_rows[i].member, ""));
+        add_text(ret, weft_get_str(data, news_rows[i].member, ""));
     }
     if (strcmp(news_rows[i].type, "question.asked") == 0)
-        fprintf(to, " (weft answer %s)", weft_get_str(data, "questionId", ""));
-    fclose(to);
+        add(ret, " (weft answer %s)", weft_get_str(data, "questionId", ""));
 }
 
-static void tell_news(const weft_serve_news *self, size_t i, const weft_event *event, const weft_task *task,
-                      const weft_json *data) {
-    const weft_app *app = self->daemon->app;
-    char sentence[MOST_NEWS] = "", when[WEFT_TIME_TEXT];
-    make_sentence(sentence, i, true, task, data);
-    weft__log_put(&self->daemon->log, news_rows[i].level, sentence);
-    if (self->daemon->background || weft__log_speaks(&self->daemon->log))
-        return;
-    make_sentence(sentence, i, false, task, data);
-    /* Without a terminal it may be read at one later. */
-    weft_screen err = app->err;
-    err.terminal = true;
-    weft__ink(&app->err, WEFT_INK_DIM);
-    fprintf(err.file, "%.8s ", weft__time_of_day(when, event->time_ms));
-    weft__plain(&app->err);
-    weft__put_text(&err, sentence, strlen(sentence));
+/* "12:34:56", or the date of another day. */
+static const char *tell_time(weft_serve_news *self, int64_t ms) {
+    char text[WEFT_TIME_TEXT];
+    if (!*self->when || self->second != ms / 1000)
+        snprintf(self->when, sizeof self->when, "%.8s ", weft__time_of_day(text, ms));
+    self->second = ms / 1000;
+    return self->when;
+}
+
+static void tell_person(weft_serve_news *self, size_t i, const weft_event *event, const weft_task *task,
+                        const weft_json *data) {
+    const weft_screen *to = &self->daemon->app->err;
+    weft_screen err = *to;
+    struct sentence sentence = {.len = 0};
+    const char *when = tell_time(self, event->time_ms);
+    err.terminal = true; /* without a terminal it may be read at one later */
+    if (!to->colour)
+        add(&sentence, "%s", when); /* in one piece */
+    else {
+        weft__ink(to, WEFT_INK_DIM);
+        fputs(when, err.file);
+        weft__plain(to);
+    }
+    add_sentence(&sentence, i, false, task, data);
+    weft__put_text(&err, sentence.text, sentence.len);
     fputc('\n', err.file);
     fflush(err.file);
+}
+
+static void tell_news(weft_serve_news *self, size_t i, const weft_event *event, const weft_task *task,
+                      const weft_json *data) {
+    weft_log *log = &self->daemon->log;
+    if (weft__log_takes(log)) {
+        struct sentence sentence = {.len = 0};
+        add_sentence(&sentence, i, true, task, data);
+        weft__log_put(log, news_rows[i].level, sentence.text);
+    }
+    if (!self->daemon->background && !weft__log_speaks(log))
+        tell_person(self, i, event, task, data);
 }
 
 static void on_news(weft_event_listener *listener, const weft_event *event, const weft_json *data) {

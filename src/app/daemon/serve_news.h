@@ -11,6 +11,8 @@ typedef struct weft_serve_news {
     weft_daemon *daemon;
     const weft_engine *engine;
     weft_event_listener listener;
+    int64_t second; /* what when says: many tasks start and end in one */
+    char when[12];
 } weft_serve_news;
 
 void weft__serve_news_start(weft_serve_news *news, weft_daemon *daemon, weft_engine *engine);

@@ -45,22 +45,33 @@ static void put_escape(const weft_screen *screen, unsigned code) {
     fputs(form, screen->file);
 }
 
-void weft__put_text(const weft_screen *screen, const char *text, size_t len) {
-    if (!screen->terminal) {
-        fwrite(text, 1, len, screen->file);
-        return;
+static bool is_shown(const weft_screen *screen, const char *text, size_t len, size_t *ret_n, unsigned *ret_code) {
+    if (*text >= ' ' && *text <= '~' && *text != '\\') {
+        *ret_n = 1;
+        return true;
     }
+    *ret_n = weft__code_point(text, len, ret_code);
+    bool broken = *ret_code == 0xfffd && *ret_n == 1;
+    return !broken && !weft__is_unseen(*ret_code) && !(screen->exact && weft__looks_escaped(text, len));
+}
+
+/* What can be shown as it is goes out together: standard error has no buffer, and each piece is a system call. */
+void weft__put_text(const weft_screen *screen, const char *text, size_t len) {
     while (len > 0) {
-        unsigned code;
-        size_t n = weft__code_point(text, len, &code);
+        size_t shown = screen->terminal ? 0 : len, n = 0;
+        unsigned code = 0;
+        while (shown < len && is_shown(screen, text + shown, len - shown, &n, &code))
+            shown += n;
+        if (shown)
+            fwrite(text, 1, shown, screen->file);
+        if (shown == len)
+            return;
         if (code == 0xfffd && n == 1)
             fputs("\xef\xbf\xbd", screen->file);
-        else if (weft__is_unseen(code) || (screen->exact && weft__looks_escaped(text, len)))
-            put_escape(screen, code);
         else
-            fwrite(text, 1, n, screen->file);
-        text += n;
-        len -= n;
+            put_escape(screen, code);
+        text += shown + n;
+        len -= shown + n;
     }
 }
 

@@ -12,15 +12,22 @@
 #include "utf8.h"
 #include "write.h"
 
+static void put_two_digits(char *at, int number) {
+    at[0] = (char) ('0' + number / 10 % 10);
+    at[1] = (char) ('0' + number % 10);
+}
+
 void weft__cost_day(int64_t wall_ms, char ret[WEFT_COST_DAY]) {
     struct tm day;
     time_t seconds = (time_t) (wall_ms / 1000);
-    char text[40];
     if (!localtime_r(&seconds, &day))
         memset(&day, 0, sizeof day);
-    snprintf(text, sizeof text, "%04d-%02d-%02d", (day.tm_year + 1900) % 10000, day.tm_mon + 1, day.tm_mday);
-    memcpy(ret, text, WEFT_COST_DAY - 1);
-    ret[WEFT_COST_DAY - 1] = '\0';
+    int year = (day.tm_year + 1900) % 10000;
+    memcpy(ret, "0000-00-00", sizeof "0000-00-00");
+    put_two_digits(ret, year / 100);
+    put_two_digits(ret + 2, year % 100);
+    put_two_digits(ret + 5, day.tm_mon + 1);
+    put_two_digits(ret + 8, day.tm_mday);
 }
 
 /* ---- rows ---- */
@@ -102,7 +109,8 @@ static void spend_session(known_session *session, const weft_event *event, const
     if (!session || event->gseq <= session->spent_at)
         return;
     weft__spent_turn(&session->spent, usage);
-    take_session_cost(session, usage);
+    if (usage->text)
+        take_session_cost(session, usage);
     session->spent_at = event->gseq;
 }
 
@@ -205,6 +213,8 @@ static bool say_tokens(char *ret, size_t size, int64_t tokens, int64_t limit, co
 bool weft__cost_day_is_over(const weft_engine *engine, char *ret, size_t size) {
     const weft_cost_limits *limits = &engine->limits.cost;
     weft_spent today;
+    if (!*limits->day.currency && !limits->day_tokens)
+        return false; /* it is asked before each run, and most have no limit */
     weft__cost_today(engine, &today);
     int64_t nano = weft__add_ms(weft__spent_in(&today, limits->day.currency), running_cost(engine, limits->day.currency));
     if (*limits->day.currency && nano >= limits->day.nano)

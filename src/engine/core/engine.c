@@ -118,6 +118,9 @@ static int deliver_event(weft_engine *engine, const weft_event *event) {
     if (r == -ENOMEM)
         return r;
     const weft_json *data = doc ? weft_doc_root(doc) : &nothing;
+    weft_members members;
+    if (doc)
+        weft__doc_index(doc, &members); /* each listener looks for what concerns it */
     r = weft__apply(engine, event, data);
     if (r == -EBADMSG) {
         weft__skip(engine, event);

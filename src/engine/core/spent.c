@@ -108,9 +108,14 @@ static bool add_tokens(weft_spent *spent, const weft_json *tokens) {
 }
 
 void weft__spent_turn(weft_spent *spent, const weft_json *usage) {
-    weft_json tokens = weft_get(usage, "tokens"), cost = weft_get(usage, "cost");
     weft_money money;
     spent->turns++;
+    if (!usage->text) { /* of most agents nothing is known */
+        spent->tokens_unknown++;
+        spent->cost_unknown++;
+        return;
+    }
+    weft_json tokens = weft_get(usage, "tokens"), cost = weft_get(usage, "cost");
     spent->tokens_unknown += !add_tokens(spent, &tokens);
     spent->cost_unknown += !weft__money_read(&cost, &money) || !add_money(spent, &money);
 }

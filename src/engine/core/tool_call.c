@@ -187,13 +187,18 @@ static const char *behind(const char *path, const char *folder) {
 
 const char *weft__tool_path(const char *root, const char *folder, const char *path, char ret[WEFT_TOOL_PATH]) {
     char whole[WEFT_TOOL_PATH];
-    int n = *path == '/' ? snprintf(whole, sizeof whole, "%s", path) : snprintf(whole, sizeof whole, "%s/%s", folder, path);
-    if (n < 0 || (size_t) n >= sizeof whole)
+    size_t before = *path == '/' ? 0 : strlen(folder) + 1, len = strlen(path);
+    if (before >= sizeof whole || len >= sizeof whole - before)
         return NULL;
+    if (before) {
+        memcpy(whole, folder, before - 1);
+        whole[before - 1] = '/';
+    }
+    memcpy(whole + before, path, len + 1);
     const char *rest = behind(whole, root);
     if (!rest || !is_plain_path(rest))
         return NULL;
-    snprintf(ret, WEFT_TOOL_PATH, "%s", rest);
+    memcpy(ret, rest, strlen(rest) + 1);
     return ret;
 }
 
