@@ -384,6 +384,7 @@ static const weft_option options[] = {
      .choices = "ask read edit all"},
     WEFT_OPTION(weft_task_settings, worktree, flag, "worktree", 0, NULL,
                 "submit: in a git worktree of its own, on a branch of its own"),
+    WEFT_OPTION(weft_task_settings, hub, text, "hub", 0, "NAME", "submit: at a relay, to this one of its hubs"),
     WEFT_OPTION(weft_task_settings, runner, text, "runner", 0, "NAME", "submit: on this machine; weft runner list"),
     WEFT_OPTION(weft_task_settings, label, text, "label", 0, "LABEL", "submit: on any machine that has this label"),
     WEFT_OPTION(weft_task_settings, with_changes, flag, "with-changes", 0, NULL,
