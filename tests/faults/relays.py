@@ -344,6 +344,48 @@ def begins_anew():
             assert ends(relay, relay.call("task.submit", prompt="echo two")["taskId"])["output"] == "two"
 
 
+def beginning_is_gone():
+    """A hub that has removed its first events: the relay knows what the hub knows of them, also what waits."""
+    with Served(config={"tasks": {"retry_ms": 10}, "retention": {"bytes": 1048576}}) as hub:
+        hub.start()
+        ends(hub, hub.call("task.submit", prompt="echo first")["taskId"])
+        hub.call("session.set", sessionId="session-0000", name="title", value="the first")
+        hub.call("session.close", sessionId="session-0000")
+        asks = hub.call("task.submit", prompt="ask me")["taskId"]
+        question = question_at(hub)
+        waits = hub.call("session.prompt", sessionId=question["sessionId"], prompt="echo after it")["taskId"]
+        session = hub.call("task.submit", prompt="echo much")["taskId"].replace("task", "session")
+        def is_gone():
+            ends(hub, hub.call("session.prompt", sessionId=session, prompt="lines 9000")["taskId"])
+            connection = hub.connect()
+            answer = connection.call("event.subscribe", after=2, stream="hub")
+            connection.close()
+            return answer.get("reason") == "trimmed"
+        wait_until("the beginning is gone", is_gone)
+        for names in ((), ("one", "two")):
+            places = [f"{name}=" + url(hub) for name in names] or [url(hub)]
+            with Served(*(word for place in places for word in ("--relay", place))) as relay:
+                relay.start()
+                relay.wait_following()
+                prefix = "two:" if names else ""
+                wait_until("all is known", lambda: len(relay.call("task.list", limit=500)) >= len(hub.call("task.list", limit=500)) * len(places))
+                for task in hub.call("task.list", limit=500):
+                    of = relay.call("task.get", taskId=prefix + task["id"])
+                    # all of the output is where its events are; the relay has what is known of it, which is its end
+                    assert bool(of.pop("output")) == bool(of.pop("result")) and (of.pop("outputTruncated", 1) or 1), of
+                    assert {**task, **of, "id": task["id"], "pid": None} == {**task, "pid": None}, (of, task)
+                much = relay.call("task.get", taskId=prefix + hub.call("task.list")[0]["id"])
+                assert much["output"].endswith("line 9000\n"), much
+                of = next(s for s in relay.call("session.list", limit=500)["sessions"] if s["id"] == prefix + "session-0000")
+                assert of["title"] == "the first" and of["closed"], of
+                assert prefix + question["id"] in [q["id"] for q in relay.call("question.list")["questions"]]
+                if names:
+                    relay.call("question.answer", questionId="two:" + question["id"], option="allow_once")
+                    for task in asks, waits:
+                        assert ends(relay, "two:" + task)["state"] == "completed"
+                        assert ends(relay, "one:" + task)["state"] == "completed"
+
+
 def trimmed(hub, after):
     connection = hub.connect()
     try:
@@ -480,4 +522,4 @@ def false_hub():
 
 
 if __name__ == "__main__":
-    main([one_hub, several_hubs, scopes, killed, asked_while_killed, begins_anew, other_hubs, loops, false_hub])
+    main([one_hub, several_hubs, scopes, killed, asked_while_killed, begins_anew, beginning_is_gone, other_hubs, loops, false_hub])

@@ -61,7 +61,7 @@ typedef struct serving {
     weft_uplink *uplink; /* to the hub that we are a runner of; NULL: we are none */
     weft_relay *relay;   /* what follows other hubs; NULL: we are none */
     weft_relay_hello hello;
-    weft_method reload_row, hello_row;
+    weft_method reload_row, hello_row, known_row;
     int signals_seen;
     bool stopping;
     bool anew; /* the relay's copy is to be made again, from nothing */
@@ -149,10 +149,13 @@ static int add_own_methods(serving *self) {
     self->reload_row.handler = answer_reload;
     self->hello = (weft_relay_hello){weft__serve_hub_engine(self->hub), self->relay};
     self->hello_row = weft__relay_hello_row;
-    self->hello_row.ctx = &self->hello;
+    self->known_row = weft__relay_known_row;
+    self->hello_row.ctx = self->known_row.ctx = &self->hello;
     int r = weft_service_add(self->service, &echo_row);
     if (r >= 0)
         r = weft_service_add(self->service, &self->hello_row);
+    if (r >= 0)
+        r = weft_service_add(self->service, &self->known_row);
     return r < 0 ? r : weft_service_add(self->service, &self->reload_row);
 }
 
