@@ -264,6 +264,18 @@ class Watcher:
             raise self.wrong
 
 
+def submit_somehow(relay, prompt, key):
+    """Again and again until it is answered, as a client with a key may."""
+    def submit():
+        try:
+            return relay.call("task.submit", prompt=prompt, _meta={"weft/idempotencyKey": key})["taskId"]
+        except Refused as error:
+            assert error.reason in ("hubAway", "shuttingDown"), error
+        except (Gone, OSError):
+            pass
+    return wait_until(f"{key} is submitted", submit)
+
+
 def killed():
     """The hub, the relay and both are killed while work goes on. Who watches the relay hears what the hub has in its journal."""
     chance = random.Random(int(os.environ.get("SEED", "16")))
@@ -273,17 +285,31 @@ def killed():
             relay.start()
             relay.wait_following()
             watcher = Watcher(relay)
+            asked, turns = [], threading.Semaphore(0)
+
+            def submit_all():
+                for i in range(40 * SOAK):
+                    if i % 5 == 0:
+                        turns.acquire()  # some in each turn, so that they meet what is killed
+                    asked.append(submit_somehow(relay, f"echo {i}", f"key-{i}"))
+            submitter = threading.Thread(target=submit_all, daemon=True)
+            submitter.start()
             for turn in range(8 * SOAK):
                 for _ in range(3):
                     hub.call("task.submit", prompt=chance.choice(["lines 200", "echo x", "slow 1s"]))
                 wait_until("something is told", lambda: relay.process is None or len(relay.events()) > turn)
                 time.sleep(chance.random() * 0.3)
+                turns.release()
                 victims = chance.choice([[hub], [relay], [hub, relay], [relay, hub]])
                 for victim in victims:
                     victim.kill()
                 for victim in chance.sample(victims, len(victims)):
                     victim.start()
                 relay.wait_following()
+            submitter.join(PATIENCE)
+            assert len(set(asked)) == 40 * SOAK, asked
+            prompts = [e["data"]["prompt"] for e in hub.events(types=["task.queued"])]
+            assert all(prompts.count(f"echo {i}") == 1 for i in range(40 * SOAK)), prompts
             wait_until("all has ended", lambda: all(t["state"] not in ("queued", "running") for t in hub.call("task.list")))
             wait_until("all is copied", lambda: copied(relay.events()) == copied(hub.events()))
             wait_until("the watcher has all", lambda: watcher.wrong or copied(watcher.events) == copied(hub.events()))
