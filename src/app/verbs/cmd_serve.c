@@ -434,6 +434,11 @@ static weft_exit open_uplink(serving *self) {
     return weft__uplink_new(&opts, &self->uplink);
 }
 
+/* What happens does not outlive a child that speaks to its parent alone. */
+static const weft_store_kind *store_kind(const serving *self) {
+    return is_child(self) ? weft__store_first(false) : weft__store_named(self->how->store_kind);
+}
+
 /* ---- a relay ---- */
 
 static void on_relay_anew(void *ctx) {
@@ -445,8 +450,12 @@ static void on_relay_anew(void *ctx) {
 
 static weft_exit open_relay(serving *self) {
     const weft_serve_settings *typed = self->app->settings;
+    const weft_store_kind *kind = store_kind(self);
     if (!typed->relay.count)
         return WEFT_DONE;
+    if (weft__store_lasts(kind) && !weft__store_has_files(kind)) /* it may have to begin anew */
+        return weft__fail(self->app, WEFT_USAGE, "Leave out store.kind in the folder of the relay.",
+                          "a relay keeps its copy in a file, not in a database of others");
     weft_relay_opts opts = {.app = self->app,
                             .loop = self->loop,
                             .hubs = typed->relay,
@@ -502,11 +511,6 @@ static weft_exit serve_until_stopped(serving *self) {
         return weft__fail(self->app, WEFT_FAILED, NULL, "out of memory");
     weft_loop_run(self->loop);
     return self->failed ? WEFT_FAILED : WEFT_DONE;
-}
-
-/* What happens does not outlive a child that speaks to its parent alone. */
-static const weft_store_kind *store_kind(const serving *self) {
-    return is_child(self) ? weft__store_first(false) : weft__store_named(self->how->store_kind);
 }
 
 /* Who is a runner serves nobody but its own user. */
