@@ -373,9 +373,9 @@ static void on_relay_known(weft_peer *peer, int r, const weft_answer *answer, vo
         return;
     }
     hub->known_next = weft_get_int(answer->result, "next", 0);
-    if (hub->count) /* the next page when this one is stored */
+    if (hub->count && !hub->append) /* the next page when this one is stored */
         send_batch(hub);
-    else
+    else if (!hub->count)
         ask_known_on(hub);
 }
 
