@@ -264,6 +264,18 @@ class Watcher:
             raise self.wrong
 
 
+def submit_somehow(relay, prompt, key):
+    """Again and again until it is answered, as a client with a key may."""
+    def submit():
+        try:
+            return relay.call("task.submit", prompt=prompt, _meta={"weft/idempotencyKey": key})["taskId"]
+        except Refused as error:
+            assert error.reason in ("hubAway", "shuttingDown"), error
+        except (Gone, OSError):
+            pass
+    return wait_until(f"{key} is submitted", submit)
+
+
 def killed():
     """The hub, the relay and both are killed while work goes on. Who watches the relay hears what the hub has in its journal."""
     chance = random.Random(int(os.environ.get("SEED", "16")))
@@ -273,17 +285,31 @@ def killed():
             relay.start()
             relay.wait_following()
             watcher = Watcher(relay)
+            asked, turns = [], threading.Semaphore(0)
+
+            def submit_all():
+                for i in range(40 * SOAK):
+                    if i % 5 == 0:
+                        turns.acquire()  # some in each turn, so that they meet what is killed
+                    asked.append(submit_somehow(relay, f"echo {i}", f"key-{i}"))
+            submitter = threading.Thread(target=submit_all, daemon=True)
+            submitter.start()
             for turn in range(8 * SOAK):
                 for _ in range(3):
                     hub.call("task.submit", prompt=chance.choice(["lines 200", "echo x", "slow 1s"]))
                 wait_until("something is told", lambda: relay.process is None or len(relay.events()) > turn)
                 time.sleep(chance.random() * 0.3)
+                turns.release()
                 victims = chance.choice([[hub], [relay], [hub, relay], [relay, hub]])
                 for victim in victims:
                     victim.kill()
                 for victim in chance.sample(victims, len(victims)):
                     victim.start()
                 relay.wait_following()
+            submitter.join(PATIENCE)
+            assert len(set(asked)) == 40 * SOAK, asked
+            prompts = [e["data"]["prompt"] for e in hub.events(types=["task.queued"])]
+            assert all(prompts.count(f"echo {i}") == 1 for i in range(40 * SOAK)), prompts
             wait_until("all has ended", lambda: all(t["state"] not in ("queued", "running") for t in hub.call("task.list")))
             wait_until("all is copied", lambda: copied(relay.events()) == copied(hub.events()))
             wait_until("the watcher has all", lambda: watcher.wrong or copied(watcher.events) == copied(hub.events()))
@@ -342,6 +368,48 @@ def begins_anew():
             relay.wait_following()
             wait_until("nothing of the old one is left", lambda: relay.call("task.list") == [])
             assert ends(relay, relay.call("task.submit", prompt="echo two")["taskId"])["output"] == "two"
+
+
+def beginning_is_gone():
+    """A hub that has removed its first events: the relay knows what the hub knows of them, also what waits."""
+    with Served(config={"tasks": {"retry_ms": 10}, "retention": {"bytes": 1048576}}) as hub:
+        hub.start()
+        ends(hub, hub.call("task.submit", prompt="echo first")["taskId"])
+        hub.call("session.set", sessionId="session-0000", name="title", value="the first")
+        hub.call("session.close", sessionId="session-0000")
+        asks = hub.call("task.submit", prompt="ask me")["taskId"]
+        question = question_at(hub)
+        waits = hub.call("session.prompt", sessionId=question["sessionId"], prompt="echo after it")["taskId"]
+        session = hub.call("task.submit", prompt="echo much")["taskId"].replace("task", "session")
+        def is_gone():
+            ends(hub, hub.call("session.prompt", sessionId=session, prompt="lines 9000")["taskId"])
+            connection = hub.connect()
+            answer = connection.call("event.subscribe", after=2, stream="hub")
+            connection.close()
+            return answer.get("reason") == "trimmed"
+        wait_until("the beginning is gone", is_gone)
+        for names in ((), ("one", "two")):
+            places = [f"{name}=" + url(hub) for name in names] or [url(hub)]
+            with Served(*(word for place in places for word in ("--relay", place))) as relay:
+                relay.start()
+                relay.wait_following()
+                prefix = "two:" if names else ""
+                wait_until("all is known", lambda: len(relay.call("task.list", limit=500)) >= len(hub.call("task.list", limit=500)) * len(places))
+                for task in hub.call("task.list", limit=500):
+                    of = relay.call("task.get", taskId=prefix + task["id"])
+                    # all of the output is where its events are; the relay has what is known of it, which is its end
+                    assert bool(of.pop("output")) == bool(of.pop("result")) and (of.pop("outputTruncated", 1) or 1), of
+                    assert {**task, **of, "id": task["id"], "pid": None} == {**task, "pid": None}, (of, task)
+                much = relay.call("task.get", taskId=prefix + hub.call("task.list")[0]["id"])
+                assert much["output"].endswith("line 9000\n"), much
+                of = next(s for s in relay.call("session.list", limit=500)["sessions"] if s["id"] == prefix + "session-0000")
+                assert of["title"] == "the first" and of["closed"], of
+                assert prefix + question["id"] in [q["id"] for q in relay.call("question.list")["questions"]]
+                if names:
+                    relay.call("question.answer", questionId="two:" + question["id"], option="allow_once")
+                    for task in asks, waits:
+                        assert ends(relay, "two:" + task)["state"] == "completed"
+                        assert ends(relay, "one:" + task)["state"] == "completed"
 
 
 def trimmed(hub, after):
@@ -480,4 +548,4 @@ def false_hub():
 
 
 if __name__ == "__main__":
-    main([one_hub, several_hubs, scopes, killed, asked_while_killed, begins_anew, other_hubs, loops, false_hub])
+    main([one_hub, several_hubs, scopes, killed, asked_while_killed, begins_anew, beginning_is_gone, other_hubs, loops, false_hub])

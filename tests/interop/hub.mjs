@@ -9,11 +9,12 @@ export const weft = path.resolve(process.env.WEFT ?? path.join(build, 'weft'));
 
 /* A hub whose folder, configuration and state belong to this test. It is stopped when the script ends. */
 export class Hub {
-    folder = scratch('project');
     stderr = ''; /* since it was started last */
     host; /* host:port of HTTP and WebSocket; a hub that is started again may have another port */
-    /* config: what its config.json says, if there is one. env: variables besides those of the test. */
-    constructor({ config, env } = {}) {
+    /* config: what its config.json says, if there is one. env: variables besides those of the test. name: of its folder. args: of weft serve. */
+    constructor({ config, env, name = 'project', args = [] } = {}) {
+        this.folder = scratch(name);
+        this.args = args;
         fs.mkdirSync(this.folder, { mode: 0o700 });
         this.env = { ...process.env, ...env, XDG_CONFIG_HOME: scratch('config'), XDG_STATE_HOME: scratch('state') };
         if (!config)
@@ -26,7 +27,7 @@ export class Hub {
         if (!this.child)
             cleanup(() => this.stop());
         this.stderr = '';
-        this.child = spawn(weft, ['serve'], { cwd: this.folder, env: this.env, stdio: ['ignore', 'ignore', 'pipe'] });
+        this.child = spawn(weft, ['serve', ...this.args], { cwd: this.folder, env: this.env, stdio: ['ignore', 'ignore', 'pipe'] });
         this.child.stderr.setEncoding('utf8').on('data', text => { this.stderr += text; });
         this.exited = once(this.child, 'exit');
         const failed = this.exited.then(([code]) => { throw new Error(`weft serve ended (${code}): ${this.stderr}`); });

@@ -243,6 +243,7 @@ weft_exit weft__man_protocol(const weft_app *app) {
     add_rows(&self, weft__web_rows);
     add_row(&self, &weft__reload_row);
     add_row(&self, &weft__relay_hello_row);
+    add_row(&self, &weft__relay_known_row);
     qsort(self.rows, self.count, sizeof self.rows[0], by_method_name);
     put_methods_part(&self);
     fputs("\n## Notifications of the hub\n", self.to);

@@ -54,5 +54,7 @@ typedef struct weft_relay_hello {
     const weft_relay *relay; /* NULL: this hub is none */
 } weft_relay_hello;
 extern const weft_method weft__relay_hello_row;
+/* relay.known, likewise: what is known of that whose events are gone. The same ctx. */
+extern const weft_method weft__relay_known_row;
 
 #endif

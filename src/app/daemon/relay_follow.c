@@ -99,6 +99,7 @@ static void begin_copy_anew(relay_hub *hub, const char *why) {
 /* ---- storing ---- */
 
 static void send_batch(relay_hub *hub);
+static void ask_known_on(relay_hub *hub);
 
 static void forget_batch(relay_hub *hub) {
     weft__buf_done(&hub->text, NULL);
@@ -127,6 +128,8 @@ static void on_batch_stored(void *ctx, int r, const weft_event *events, size_t c
     hub->stored = after;
     if (hub->count)
         send_batch(hub);
+    else if (hub->connected)
+        ask_known_on(hub);
     if (hub->paused && hub->peer && weft__buf_len(&hub->text) < FULL_BYTES) {
         hub->paused = false;
         weft_peer_pause(hub->peer, false);
@@ -239,7 +242,7 @@ static int keep_event(relay_hub *hub, const char *stream, const char *type, cons
         r = put_word(hub, "", "", type, &event.type);
     event.data = weft__buf_len(&hub->text);
     if (r >= 0)
-        r = weft__relay_put_ids(&hub->text, &data, hub->prefix, false);
+        r = weft__relay_put_ids(&hub->text, &data, hub->prefix, strcmp(type, "task.imported") == 0);
     event.len = weft__buf_len(&hub->text) - event.data;
     if (r >= 0)
         hub->events[hub->count++] = event;
@@ -298,6 +301,9 @@ static bool takes_answer(relay_hub *hub, int r, const weft_answer *answer) {
     return false;
 }
 
+static void subscribe_events(relay_hub *hub, bool kept);
+static void ask_known(relay_hub *hub, int64_t after);
+
 static void on_relay_subscribed(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
     relay_hub *hub = ctx;
     (void) peer;
@@ -306,6 +312,10 @@ static void on_relay_subscribed(weft_peer *peer, int r, const weft_answer *answe
     if (strcmp(weft_get_str(answer->result, "epoch", ""), hub->epoch) != 0 ||
         !weft_get_bool(answer->result, "resumed", false)) {
         const char *reason = weft_get_str(answer->result, "reason", "");
+        if (!hub->stored && !hub->after && strcmp(reason, "trimmed") == 0) {
+            ask_known(hub, 0);
+            return;
+        }
         begin_copy_anew(hub, strcmp(reason, "trimmed") == 0 ? "it has removed events that were not copied yet"
                                                             : "it does not know this position any more");
         return;
@@ -316,13 +326,62 @@ static void on_relay_subscribed(weft_peer *peer, int r, const weft_answer *answe
     set_trouble(hub, "");
 }
 
-/* The first time with what is left of the journal; then nothing may be missing. */
-static void subscribe_events(relay_hub *hub) {
-    bool first = !hub->after;
-    int r = weft_call_start(hub->peer, "event.subscribe",
-                            WEFT_OBJ({"after", weft_uint(hub->after)}, {"epoch", weft_str(hub->epoch)},
-                                     {"oldest", first ? weft_bool(true) : weft_none()}),
-                            &(weft_call_opts){.on_answer = on_relay_subscribed, .ctx = hub, .timeout_ms = -1}, NULL);
+/* kept: whatever is left of the journal. Otherwise nothing may be missing; from the very beginning neither, but for the
+ * first event of every journal, a start of its hub, which is not copied: behind 0 a hub tells what is left. */
+static void subscribe_events(relay_hub *hub, bool kept) {
+    uint64_t after = kept || hub->after ? hub->after : 1;
+    int r =
+        weft_call_start(hub->peer, "event.subscribe", WEFT_OBJ({"after", weft_uint(after)}, {"epoch", weft_str(hub->epoch)}),
+                        &(weft_call_opts){.on_answer = on_relay_subscribed, .ctx = hub, .timeout_ms = -1}, NULL);
+    if (r < 0)
+        leave_hub(hub, weft_strerror(r), AGAIN_MS);
+}
+
+/* ---- a journal whose beginning is gone ---- */
+
+/* They have no position: should we end before all of this is stored, it begins again, and changes nothing. */
+static int take_known(relay_hub *hub, const weft_json *events) {
+    int r = 0;
+    for (weft_iter it = weft_iterate(events); r >= 0 && weft_next(&it);) {
+        const char *type = weft_get_str(&it.value, "type", ""), *stream = weft_get_str(&it.value, "stream", "");
+        if (!is_word(type) || hub->count == RELAY_BATCH)
+            return -EBADMSG;
+        r = keep_event(hub, stream, type, &it.value);
+    }
+    return r;
+}
+
+static void ask_known_on(relay_hub *hub) {
+    int64_t next = hub->known_next;
+    hub->known_next = -1;
+    if (next > 0)
+        ask_known(hub, next);
+    else if (next == 0)
+        subscribe_events(hub, true);
+}
+
+static void on_relay_known(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
+    relay_hub *hub = ctx;
+    (void) peer;
+    if (!takes_answer(hub, r, answer))
+        return;
+    weft_json events = weft_get(answer->result, "events");
+    r = take_known(hub, &events);
+    if (r < 0) {
+        forget_batch(hub);
+        leave_hub(hub, "its answer to relay.known cannot be understood", REFUSED_MS);
+        return;
+    }
+    hub->known_next = weft_get_int(answer->result, "next", 0);
+    if (hub->count && !hub->append) /* the next page when this one is stored */
+        send_batch(hub);
+    else if (!hub->count)
+        ask_known_on(hub);
+}
+
+static void ask_known(relay_hub *hub, int64_t after) {
+    int r = weft_call_start(hub->peer, "relay.known", WEFT_OBJ({"after", weft_int(after)}),
+                            &(weft_call_opts){.on_answer = on_relay_known, .ctx = hub}, NULL);
     if (r < 0)
         leave_hub(hub, weft_strerror(r), AGAIN_MS);
 }
@@ -347,7 +406,7 @@ static void on_relay_hello(weft_peer *peer, int r, const weft_answer *answer, vo
         return;
     }
     snprintf(hub->epoch, sizeof hub->epoch, "%s", epoch);
-    subscribe_events(hub);
+    subscribe_events(hub, false);
 }
 
 static void say_relay_hello(relay_hub *hub) {
@@ -373,6 +432,7 @@ static void on_relay_state(weft_peer *peer, weft_peer_state state, int why, void
     relay_hub *hub = data;
     const char *trouble = *weft_peer_trouble(peer) ? weft_peer_trouble(peer) : weft_strerror(why);
     hub->connected = state == WEFT_PEER_CONNECTED;
+    hub->known_next = -1;
     if (state != WEFT_PEER_CONNECTED)
         hub->following = hub->paused = false;
     if (state == WEFT_PEER_CONNECTED && weft__target_shows_by_call(&hub->target))
@@ -429,6 +489,7 @@ void weft__relay_hub_init(relay_hub *hub) {
     weft__list_init(&hub->held);
     weft__list_init(&hub->calls);
     hub->filling = 1;
+    hub->known_next = -1;
     snprintf(hub->trouble, sizeof hub->trouble, "not connected yet");
     weft__stamp(weft__time_now(), hub->since);
 }

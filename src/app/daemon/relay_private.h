@@ -31,11 +31,13 @@ typedef struct relay_hub {
     weft_peer *peer;
     bool connected;
     bool following;
-    bool failed_for_now;                     /* it refuses us: dialled again later */
-    char epoch[WEFT_EPOCH + 1];              /* of its journal; "": it was never reached */
-    uint64_t after;                          /* everything up to here has been taken in */
-    uint64_t stored;                         /* and is stored */
-    uint64_t head;                           /* of its journal, as far as known */
+    bool failed_for_now;        /* it refuses us: dialled again later */
+    char epoch[WEFT_EPOCH + 1]; /* of its journal; "": it was never reached */
+    uint64_t after;             /* everything up to here has been taken in */
+    uint64_t stored;            /* and is stored */
+    int64_t
+        known_next; /* of relay.known: the next page, once this one is stored; 0: it was the last; -1: none is asked for */
+    uint64_t head;  /* of its journal, as far as known */
     char chain[RELAY_CHAIN][WEFT_EPOCH + 1]; /* its own journal, and those that it is a copy of */
     size_t chain_count;
     char trouble[RELAY_TROUBLE]; /* why it is away; "": it is not */

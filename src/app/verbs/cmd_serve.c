@@ -66,7 +66,7 @@ typedef struct serving {
     weft_uplink *uplink; /* to the hub that we are a runner of; NULL: we are none */
     weft_relay *relay;   /* what follows other hubs; NULL: we are none */
     weft_relay_hello hello;
-    weft_method reload_row, hello_row;
+    weft_method reload_row, hello_row, known_row;
     int signals_seen;
     bool stopping;
     bool anew; /* the relay's copy is to be made again, from nothing */
@@ -164,10 +164,13 @@ static int add_own_methods(serving *self) {
     self->reload_row.handler = answer_reload;
     self->hello = (weft_relay_hello){weft__serve_hub_engine(self->hub), self->relay};
     self->hello_row = weft__relay_hello_row;
-    self->hello_row.ctx = &self->hello;
+    self->known_row = weft__relay_known_row;
+    self->hello_row.ctx = self->known_row.ctx = &self->hello;
     int r = weft_service_add(self->service, &echo_row);
     if (r >= 0)
         r = weft_service_add(self->service, &self->hello_row);
+    if (r >= 0)
+        r = weft_service_add(self->service, &self->known_row);
     return r < 0 ? r : weft_service_add(self->service, &self->reload_row);
 }
 
@@ -453,6 +456,11 @@ static weft_exit open_uplink(serving *self) {
     return weft__uplink_new(&opts, &self->uplink);
 }
 
+/* What happens does not outlive a child that speaks to its parent alone. */
+static const weft_store_kind *store_kind(const serving *self) {
+    return is_child(self) ? weft__store_first(false) : weft__store_named(self->how->store_kind);
+}
+
 /* ---- a relay ---- */
 
 static void on_relay_anew(void *ctx) {
@@ -464,8 +472,12 @@ static void on_relay_anew(void *ctx) {
 
 static weft_exit open_relay(serving *self) {
     const weft_serve_settings *typed = self->app->settings;
+    const weft_store_kind *kind = store_kind(self);
     if (!typed->relay.count)
         return WEFT_DONE;
+    if (weft__store_lasts(kind) && !weft__store_has_files(kind)) /* it may have to begin anew */
+        return weft__fail(self->app, WEFT_USAGE, "Leave out store.kind in the folder of the relay.",
+                          "a relay keeps its copy in a file, not in a database of others");
     weft_relay_opts opts = {.app = self->app,
                             .loop = self->loop,
                             .hubs = typed->relay,
@@ -564,11 +576,6 @@ static weft_exit serve_until_stopped(serving *self) {
         return weft__fail(self->app, WEFT_FAILED, NULL, "out of memory");
     weft_loop_run(self->loop);
     return self->failed ? WEFT_FAILED : WEFT_DONE;
-}
-
-/* What happens does not outlive a child that speaks to its parent alone. */
-static const weft_store_kind *store_kind(const serving *self) {
-    return is_child(self) ? weft__store_first(false) : weft__store_named(self->how->store_kind);
 }
 
 /* Who is a runner serves nobody but its own user. */

@@ -351,7 +351,7 @@ static weft_exit show_stats(weft_app *app) {
 static const weft_subcommand subcommands[] = {
     {"submit",
      " agent priority timeout retries session permission worktree with-changes wait on-question once gate max-iterations "
-     "runner label url ",
+     "hub runner label url ",
      "what is to be done?", 1, SIZE_MAX, weft__task_submit_word, .usage = "PROMPT...",
      .help = "have an agent do something; prints the id of the task", .about = WAITING},
     {"retry", " wait on-question url ", "which task?", 1, 1, weft__task_retry_word, .usage = "ID",
@@ -412,6 +412,7 @@ static const weft_option options[] = {
      .help = "what the agent may do without asking (default: as configured)",
      .choices = "ask read edit all"},
     WEFT_OPTION(weft_task_settings, worktree, flag, "worktree", 0, NULL, "in a git worktree and on a branch of its own"),
+    WEFT_OPTION(weft_task_settings, hub, text, "hub", 0, "NAME", "at a relay: to this one of its hubs"),
     WEFT_OPTION(weft_task_settings, runner, text, "runner", 0, "NAME", "run it on this machine (\"weft runner list\")"),
     WEFT_OPTION(weft_task_settings, label, text, "label", 0, "LABEL", "run it on any machine with this label"),
     WEFT_OPTION(weft_task_settings, with_changes, flag, "with-changes", 0, NULL,

@@ -8,7 +8,7 @@
 typedef struct weft_task_settings {
     const char *url;
     /* submit */
-    const char *agent, *priority, *session, *once, *permission, *runner, *label;
+    const char *agent, *priority, *session, *once, *permission, *runner, *label, *hub;
     int64_t timeout_ms, retries;
     bool wait, worktree, with_changes;
     const char *on_question; /* NULL: "ask" */

@@ -195,16 +195,16 @@ weft_exit weft__task_submit_word(weft_app *app) {
     /* Whoever waits may have to send it twice, over two connections: once is meant. */
     weft__task_follow_key(key);
     const char *once = how->once ? how->once : how->wait ? key : NULL;
-    weft_val params =
-        WEFT_OBJ({"prompt", weft_str(prompt)}, {"agent", weft_str_or_none(how->agent)},
-                 {"priority", how->priority ? weft_int(priority) : weft_none()},
-                 {"timeoutMs", how->timeout_ms ? weft_int(how->timeout_ms) : weft_none()},
-                 {"retries", how->retries ? weft_int(how->retries) : weft_none()},
-                 {"sessionId", weft_str_or_none(how->session)}, {"permission", weft_str_or_none(how->permission)},
-                 {"isolation", how->worktree || how->with_changes ? weft_str("worktree") : weft_none()},
-                 {"withChanges", how->with_changes ? weft_bool(true) : weft_none()},
-                 {"runner", weft_str_or_none(how->runner)}, {"label", weft_str_or_none(how->label)},
-                 {"_meta", once ? WEFT_OBJ({"weft/idempotencyKey", weft_str(once)}) : weft_none()});
+    weft_val params = WEFT_OBJ(
+        {"prompt", weft_str(prompt)}, {"agent", weft_str_or_none(how->agent)},
+        {"priority", how->priority ? weft_int(priority) : weft_none()},
+        {"timeoutMs", how->timeout_ms ? weft_int(how->timeout_ms) : weft_none()},
+        {"retries", how->retries ? weft_int(how->retries) : weft_none()}, {"sessionId", weft_str_or_none(how->session)},
+        {"permission", weft_str_or_none(how->permission)},
+        {"isolation", how->worktree || how->with_changes ? weft_str("worktree") : weft_none()},
+        {"withChanges", how->with_changes ? weft_bool(true) : weft_none()}, {"runner", weft_str_or_none(how->runner)},
+        {"label", weft_str_or_none(how->label)}, {"hub", weft_str_or_none(how->hub)},
+        {"_meta", once ? WEFT_OBJ({"weft/idempotencyKey", weft_str(once)}) : weft_none()});
     status = submit_in_some_way(app, "task.submit", params);
     weft__free(NULL, prompt);
     return status;

@@ -164,7 +164,6 @@ struct weft_hub_clients {
     bool rendered;                                           /* some rendering is done */
     uint32_t heard;                                          /* a bit for each dialect of which somebody may be live */
     weft_rendering renderings[WEFT_DIALECTS][WEFT_VARIANTS]; /* of the event of the moment */
-    bool rendered;                                           /* one of them at least was made */
     struct weft_beat {
         weft_hub_clients *clients;
         weft_timer timer;

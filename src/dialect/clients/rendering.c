@@ -190,7 +190,6 @@ static void render_event(weft_rendering *rendering, const weft_event *event, con
 bool weft__rendering_render(weft_rendering *rendering, const weft_event *event, const weft_json *data) {
     if (!rendering->done)
         render_event(rendering, event, data);
-    rendering->clients->rendered = true;
     return rendering->count || rendering->r < 0;
 }
 

@@ -12,7 +12,6 @@ struct subscribe {
     const char *epoch;
     weft_json types;
     const char *taskId, *sessionId, *id, *stream, *class;
-    bool oldest;
 };
 const weft_param weft__hub_subscribe_params[] = {
     {"after", WEFT_PARAM_any, offsetof(struct subscribe, after), WEFT_NULLABLE,
@@ -28,8 +27,6 @@ const weft_param weft__hub_subscribe_params[] = {
      "only this stream; after and head are its seq then"},
     {"class", WEFT_PARAM_str, offsetof(struct subscribe, class), WEFT_NULLABLE,
      "log: every event, the default; state: after a pause only the latest one"},
-    {"oldest", WEFT_PARAM_bool, offsetof(struct subscribe, oldest), WEFT_NULLABLE,
-     "what is no longer kept after the position is no gap: begin with the oldest event that is"},
     WEFT_END(struct subscribe),
 };
 
@@ -150,12 +147,8 @@ int weft__hub_subscribe(weft_req *req, const weft_json *params, void *ctx) {
                                  "Events cannot be delivered here; connect by socket or WebSocket, or read GET /events");
     /* A longer text is no epoch of any journal: "" answers epochChanged, as any other does that is not the present one. */
     const char *epoch = in->epoch && strlen(in->epoch) > WEFT_EPOCH ? "" : in->epoch;
-    weft_subscription_spec spec = {.id = in->id,
-                                   .epoch = epoch,
-                                   .stream = in->stream,
-                                   .task = in->taskId,
-                                   .session = in->sessionId,
-                                   .oldest = in->oldest};
+    weft_subscription_spec spec = {
+        .id = in->id, .epoch = epoch, .stream = in->stream, .task = in->taskId, .session = in->sessionId};
     if (!read_after(&in->after, &spec))
         return weft__reply_invalid(req, "/after", "after must be an integer, 0 or more");
     if (!read_class(in->class, &spec))

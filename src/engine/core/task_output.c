@@ -113,7 +113,8 @@ int weft__task_output(weft_engine *engine, const char *id, size_t max, weft_outp
     memcpy(made->task, task->id, sizeof made->task);
     weft__later_init(&made->later, begin_reading);
     weft__list_init(&made->link);
-    bool all = task->pub.tail.len >= task->pub.output_bytes || task->pub.tail.len >= made->max;
+    /* Of one that is known without its events, as at a relay, there is only its end. */
+    bool all = task->pub.tail.len >= task->pub.output_bytes || task->pub.tail.len >= made->max || !task->output_from;
     if (all && weft__buf_put(&made->text, made->alloc, task->pub.tail.data, task->pub.tail.len) < 0) {
         free_output_reading(made);
         return -ENOMEM;

@@ -5,7 +5,7 @@ import { diffTable } from './diffview.js';
 import { fill, h, icon, setText } from './dom.js';
 import { link } from './markdown.js';
 import { contentText, describeContent } from './transcript.js';
-import { clock, shellWords } from './text.js';
+import { agentAt, clock, shellWords } from './text.js';
 import { button, select, when } from './ui.js';
 
 const isDeny = option => /reject|deny|decline|cancel/.test(`${option.kind ?? ''} ${option.id}`);
@@ -83,7 +83,7 @@ export class QuestionCard {
         if (folder && question.kind === 'permission')
             rows.push(['folder', h('code', folder)]);
         if (task && !question.ruleId)
-            rows.push(['agent', task.agent]);
+            rows.push(['agent', agentAt(task.id, task.agent)]);
         const schema = question.detail?.requestedSchema;
         /* Few questions have a form: what it needs comes with the first one. */
         this.formPlace = schema && h('div');
@@ -96,7 +96,7 @@ export class QuestionCard {
         const kind = question.detail?.kind ?? question.detail?.toolCall?.kind;
         this.el = h('section.card.question', { 'aria-label': `Question: ${title}` },
             h('div.card-head', icon('asks'), h('h2', title), kind && h('span.tag', kind), h('span.grow'), when(question.created)),
-            !inSession && h('div.card-about', task && [h('span', h('b', task.agent), ' for '), h('a', { href: `#/session/${question.sessionId}` }, task.prompt.slice(0, 160))],
+            !inSession && h('div.card-about', task && [h('span', h('b', agentAt(task.id, task.agent)), ' for '), h('a', { href: `#/session/${question.sessionId}` }, task.prompt.slice(0, 160))],
                 question.ruleId && h('span', `rule ${question.ruleId}`), !task && server && h('span', 'the MCP server ', h('b', server), ' asks')),
             rows.length > 0 && h('dl.detail', rows.map(([name, value]) => [h('dt', name), h('dd', value)])),
             this.formPlace, this.foot);

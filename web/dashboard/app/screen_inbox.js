@@ -1,7 +1,7 @@
 /* Who needs me now: open questions and failed tasks that nobody looked at, the oldest first. */
 import { fill, h, icon, keyed, setText } from './dom.js';
 import { QuestionCard, questionTitle } from './question.js';
-import { brief, count } from './text.js';
+import { agentAt, brief, count, hubOf } from './text.js';
 import { badge, button, command, empty, when } from './ui.js';
 
 function entries(model, keep) {
@@ -17,7 +17,7 @@ const REASONS = {
 
 export function failureCard(ctx, task, onSeen) {
     const retry = button('Try again', 'The task was not submitted', async () => {
-        const { taskId } = await ctx.hub.call('task.submit', { prompt: (await fullPrompt(ctx, task)), agent: task.agent || undefined });
+        const { taskId } = await ctx.hub.call('task.submit', { prompt: (await fullPrompt(ctx, task)), agent: task.agent || undefined, hub: hubOf(task.id) });
         await onSeen?.();
         ctx.go(`#/session/${ctx.model.tasks.get(taskId)?.sessionId ?? task.sessionId}`);
     });
@@ -61,7 +61,7 @@ export function screen(ctx) {
             badgeOf(one), h('span.inbox-title', brief(asks ? questionTitle(one.question) : one.task.prompt, 120)));
         return h('div.inbox-row', { role: 'listitem' }, open, h('span.dim.inbox-agent', agentOf(one)), when(one.time));
     };
-    const agentOf = one => one.kind === 'question' ? model.tasks.get(one.question.taskId)?.agent ?? one.question.ruleId ?? one.question.detail?.server ?? '' : one.task.agent;
+    const agentOf = one => one.kind === 'question' ? agentAt(one.question.id, model.tasks.get(one.question.taskId)?.agent ?? one.question.ruleId ?? one.question.detail?.server ?? '') : agentAt(one.task.id, one.task.agent);
 
     function choose(id, focus) {
         const one = shown.find(entry => entry.id === id) ?? null;

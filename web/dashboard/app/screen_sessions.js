@@ -1,6 +1,6 @@
 /* Conversations with agents, the one that changed last first. */
 import { fill, h } from './dom.js';
-import { brief, count } from './text.js';
+import { agentAt, brief, count } from './text.js';
 import { badge, button, when } from './ui.js';
 import { VirtualList } from './vlist.js';
 import { teach } from './screen_inbox.js';
@@ -19,7 +19,7 @@ export function screen(ctx) {
         key: one => one.id, rowHeight: 52, label: 'Sessions',
         version: one => `${one.rev}${one.updated}${one.tasks.size}${stateOf(one)}${model.sessionTitle(one)}`,
         row: one => h('div.session-row', { role: 'listitem' }, badge(stateOf(one)), h('a.session-title', { href: `#/session/${one.id}`, onfocus: () => { cursor = shown.indexOf(one); } }, brief(model.sessionTitle(one), 200)),
-            h('span.dim.session-about', [one.agent, count(one.tasks.size, 'prompt'), one.branch, one.closed && 'closed'].filter(Boolean).join(' \u00b7 ')), when(one.updated)),
+            h('span.dim.session-about', [agentAt(one.id, one.agent), count(one.tasks.size, 'prompt'), one.branch, one.closed && 'closed'].filter(Boolean).join(' \u00b7 ')), when(one.updated)),
     });
     scope.add(() => list.destroy());
     const find = h('input.find', { type: 'search', placeholder: 'Filter by text', 'aria-label': 'Filter by text', oninput: () => { text = find.value.toLowerCase(); refresh(); } });

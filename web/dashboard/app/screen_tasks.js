@@ -1,7 +1,7 @@
 /* All tasks: filter, submit, cancel one or many. Only the rows in sight have elements, so ten thousand are as quick as ten. */
 import { fill, h, icon, setText } from './dom.js';
 import { isOver } from './model.js';
-import { brief, count, duration, number } from './text.js';
+import { agentAt, brief, count, duration, number } from './text.js';
 import { badge, button, empty, filesChanged, report, say, twice, when } from './ui.js';
 import { VirtualList } from './vlist.js';
 import { teach } from './screen_inbox.js';
@@ -29,7 +29,7 @@ export function screen(ctx) {
         const title = h('a.task-prompt', { href: `#/session/${task.sessionId}`, onfocus: () => { cursor = shown.indexOf(task); } }, brief(task.prompt, 240) || task.id);
         return h('div.task', { role: 'row', 'aria-rowindex': index + 2 }, h('span', { role: 'cell' }, box), h('span.task-state', { role: 'cell' }, badge(asking ? 'asks' : task.state)),
             h('span.task-title', { role: 'cell' }, title), h('span.task-changes.dim', { role: 'cell' }, task.changes?.files ? h('a', { href: `#/changes/task/${task.id}` }, filesChanged(task.changes)) : ''),
-            h('span.task-agent.dim', { role: 'cell' }, task.agent), h('span.task-age.dim', { role: 'cell' }, when(task.created)), h('span.task-took.dim.num', { role: 'cell' }, took(task)),
+            h('span.task-agent.dim', { role: 'cell' }, agentAt(task.id, task.agent)), h('span.task-age.dim', { role: 'cell' }, when(task.created)), h('span.task-took.dim.num', { role: 'cell' }, took(task)),
             h('span.task-attempts.dim.num', { role: 'cell', title: 'attempts' }, task.attempt ? number(task.attempt) : ''));
     };
     const list = new VirtualList({

@@ -18,6 +18,10 @@ function shownSign(sign) {
     return `\u27e8U+${code.toString(16).toUpperCase().padStart(4, '0')}\u27e9`;
 }
 
+/* At a relay of several hubs an id begins with its hub's name. */
+export const hubOf = id => /^(.+):/.exec(id)?.[1];
+export const agentAt = (id, agent) => hubOf(id) ? `${hubOf(id)}: ${agent}` : agent;
+
 export function clean(text) {
     const whole = String(text);
     if (!CONTROL.test(whole))
