@@ -193,6 +193,8 @@ static int watch_files(weft_sq *sq) {
     int r = weft__files_watch(&sq->base, sq->path, "", true);
     if (r >= 0)
         r = weft__files_watch(&sq->base, sq->path, "-wal", true);
+    if (r >= 0)
+        sq->base.files[1].often = true;
     return r < 0 ? r : weft__files_watch(&sq->base, sq->path, "-mark", false);
 }
 

@@ -1,6 +1,7 @@
 /* Whether the database, its log and the mark are still the ones that were opened, asked around each transaction by the
  * writer's thread. It costs a few microseconds for each group, and a group costs a sync. */
 #include <errno.h>
+#include <time.h>
 
 #include "sqlite_store.h"
 
@@ -29,19 +30,20 @@ int weft__sq_files_before(weft_sq *sq) {
         return -ESTALE;
     /* Deleted or replaced: if it is put back, it goes on. Nothing was written meanwhile. */
     int r = weft__files_compare(&sq->base);
+    clock_gettime(CLOCK_REALTIME_COARSE, &sq->began);
     if (r <= 0)
         return r;
     r = check_again(sq);
     if (r >= 0)
-        return weft__files_note(&sq->base);
+        return weft__files_note(&sq->base, NULL);
     sq->lost = r == -EUCLEAN;
     return sq->lost ? -ESTALE : r;
 }
 
 /* What was just written may be in a file that nobody will find, and the events of this group were told to nobody: there is
  * no way on but a new start. */
-int weft__sq_files_after(weft_sq *sq) {
-    int r = weft__files_note(&sq->base);
+int weft__sq_files_after(weft_sq *sq, bool group) {
+    int r = weft__files_note(&sq->base, group ? &sq->began : NULL);
     sq->lost |= r < 0;
     return r;
 }

@@ -141,6 +141,7 @@ typedef struct weft_sq {
     weft_link *rows_from, *rows_until; /* the jobs of the group whose rows are not stored yet, and where these end */
     size_t event_rows, document_rows;  /* how many these are */
     bool count_saved;                  /* no document among them, or was stored before them, without the counts */
+    struct timespec began;             /* the transaction, by the wall clock's ticks */
     bool stays;                        /* SQLite's lock of a reader is kept between the groups */
     int64_t log_size;                  /* bytes of the log that were written at some time; at least so many */
     bool lost;                         /* what was written last may be gone: nothing more is stored */
@@ -219,8 +220,8 @@ int weft__sq_examine_fresh(const weft_sq_proof *proof, char *ret_why);
 /* sqlite_files.c */
 /* Before a transaction: 0 if the files are the ones that were opened and hold what we wrote. */
 int weft__sq_files_before(weft_sq *sq);
-/* After it, before anybody is told. */
-int weft__sq_files_after(weft_sq *sq);
+/* After it, before anybody is told; or after the log was copied back. */
+int weft__sq_files_after(weft_sq *sq, bool group);
 
 /* sqlite_log.c */
 /* -EUCLEAN: the log's header, or with frames something in its midst, is not as SQLite wrote it. */

@@ -116,7 +116,7 @@ static int commit_group(weft_sq *sq, weft_link *jobs) {
         sq->state = before;
         return r;
     }
-    r = weft__sq_files_after(sq);
+    r = weft__sq_files_after(sq, true);
     if (r < 0)
         return r;
     /* A mark that cannot be written is an older one, which proves less; the events are durable all the same. */
@@ -156,7 +156,7 @@ static void copy_log(weft_sq *sq) {
     /* What could not be copied, because of a reader or the disk, is left to the next time. */
     if (rc == SQLITE_OK && copied > 0)
         sq->log_pages_copied = copied;
-    (void) weft__sq_files_after(sq);
+    (void) weft__sq_files_after(sq, false);
     /* Now and then, so that a crash of the machine leaves a mark that is not much older. */
     (void) fdatasync(sq->mark);
 }

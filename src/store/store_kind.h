@@ -141,6 +141,10 @@ typedef struct weft_store_file {
     _Atomic int64_t size;    /* it had once; our files never become shorter while they are open */
     struct timespec changed; /* when we last wrote to it; of the thread that writes */
     bool ours_alone;         /* nobody else writes to it, so its time of change is ours */
+    bool often;              /* with each group: its time is not asked for after each */
+    bool written;            /* since its time was last asked for: it changed between these two, at wrote_ns */
+    struct timespec from, until;
+    int64_t wrote_ns;
 } weft_store_file;
 
 /* What every kind's store begins with. The owner's thread only, apart from what is fixed after open: alloc, epoch,
@@ -182,8 +186,9 @@ int weft__file_look(const weft_store_file *file, struct stat *ret);
 int weft__files_look(const weft_store *store);
 /* Likewise, and 1 when somebody else wrote to one of them since weft__files_note(). Both on the thread that writes. */
 int weft__files_compare(const weft_store *store);
-/* We have written: they are as they should be, or -ESTALE. */
-int weft__files_note(weft_store *store);
+/* We have written: they are as they should be, or -ESTALE. began: when, by the wall clock's ticks; NULL: nothing was written
+ * to those that are written often, or it is not known when. */
+int weft__files_note(weft_store *store, const struct timespec *began);
 
 /* A new epoch. -EIO when the system has no random bytes. */
 int weft__epoch_new(char ret[WEFT_EPOCH + 1]);
