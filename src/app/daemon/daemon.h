@@ -28,7 +28,8 @@ typedef struct weft_daemon {
     weft_server *server;
     const struct weft_serve_config *config; /* what daemon.status says of it; NULL: nothing */
     weft_log log;
-    char *notify; /* where the service manager listens; NULL: there is none */
+    const struct weft_uplink *uplink; /* likewise: the hub that we are a runner of; NULL: we are none */
+    char *notify;                     /* where the service manager listens; NULL: there is none */
     char started_at[WEFT_STAMP];
     int64_t started_ns;
     int lock;
