@@ -457,6 +457,10 @@ def changes_are_asked_there():
         session = next(e["data"]["sessionId"] for e in world.of_types("task.queued"))
         whole = world.call("task.diff", sessionId=session)
         assert whole["sessionId"] == session and "+second" in whole["diff"] and "+made" in whole["diff"], whole
+        for words, found in ((["diff"], "+second"), (["diff", "--stat"], "2 files"), (["get"], "2 files")):
+            said = subprocess.run([WEFT, "task", *words, task], cwd=world.hub.folder, env=world.hub.env, stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, timeout=PATIENCE)
+            assert found in said.stdout, said
         refused("invalidParams", world.call, "task.diff", taskId=task, path="/etc/passwd")
         refused("invalidParams", world.call, "task.comment", taskId=task,
                 comments=[{"path": "none", "line": 1, "text": "why?"}])
