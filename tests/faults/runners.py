@@ -457,6 +457,10 @@ def changes_are_asked_there():
         session = next(e["data"]["sessionId"] for e in world.of_types("task.queued"))
         whole = world.call("task.diff", sessionId=session)
         assert whole["sessionId"] == session and "+second" in whole["diff"] and "+made" in whole["diff"], whole
+        for words, found in ((["diff"], "+second"), (["diff", "--stat"], "2 files"), (["get"], "2 files")):
+            said = subprocess.run([WEFT, "task", *words, task], cwd=world.hub.folder, env=world.hub.env, stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, timeout=PATIENCE)
+            assert found in said.stdout, said
         refused("invalidParams", world.call, "task.diff", taskId=task, path="/etc/passwd")
         refused("invalidParams", world.call, "task.comment", taskId=task,
                 comments=[{"path": "none", "line": 1, "text": "why?"}])
@@ -498,6 +502,24 @@ def changes_of_one_that_is_away():
         wait_until("the hub notices", lambda: len(world.of_types("runner.left")) > 1)
         world.wait_for("box")
         assert "+second" in world.call("task.diff", taskId=task)["diff"]
+
+
+def doctor_says(world):
+    said = subprocess.run([WEFT, "doctor"], cwd=world.runner.folder, env=world.runner.env, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=PATIENCE)
+    return said.stdout + said.stderr
+
+
+def doctor_knows_the_hub():
+    with World() as world:
+        said = doctor_says(world)
+        assert f"runs tasks of ws://127.0.0.1:{world.network.port}/ws as box, with writer, demo, editor" in said, said
+        about = world.runner.connect().call("daemon.status")["weft"]["runner"]
+        assert about["connected"] and about["agents"] == ["writer", "demo", "editor"] and about["leases"] == 0, about
+        world.network.reset()
+        wait_until("it notices", lambda: not world.runner.connect().call("daemon.status")["weft"]["runner"]["connected"])
+        said = doctor_says(world)
+        assert "is not there: " in said and "as box" not in said, said
 
 
 def join(connection, name, instance="i", **more):
@@ -673,4 +695,4 @@ if __name__ == "__main__":
     main([places, waits_for_one_that_was_here, asks_and_is_answered, goes_on_in_its_session, writes_through_a_partition,
           silence_that_ends, hub_is_killed, hub_is_killed_often, hub_stops_and_starts, question_outlives_the_hub, runner_is_killed, answered_while_it_is_away,
           is_cancelled, changes_are_asked_there, changes_of_one_that_is_away, lease_is_over, late_and_still_running,
-          hostile_runners, scopes, false_hub])
+          hostile_runners, doctor_knows_the_hub, scopes, false_hub])

@@ -40,6 +40,7 @@ static const uint64_t found_once[] = {
 static const uint64_t found_in_sessions[] = {
     13,    /* deleting a session that was being opened waited for ever */
     3231,  /* a task of a new session was not known yet, and the next one ran beside it */
+    2719,  /* a session was deleted before it was stored that its question is withdrawn */
     12252, /* what was set was passed over, because memory was short for reading it */
 };
 

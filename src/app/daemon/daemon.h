@@ -29,7 +29,8 @@ typedef struct weft_daemon {
     const struct weft_serve_config *config; /* what daemon.status says of it; NULL: nothing */
     const struct weft_relay *relay;         /* likewise; NULL: this hub is none */
     weft_log log;
-    char *notify; /* where the service manager listens; NULL: there is none */
+    const struct weft_uplink *uplink; /* likewise: the hub that we are a runner of; NULL: we are none */
+    char *notify;                     /* where the service manager listens; NULL: there is none */
     char started_at[WEFT_STAMP];
     int64_t started_ns;
     int lock;

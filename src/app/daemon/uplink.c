@@ -118,6 +118,22 @@ static weft_val texts_val(const weft_texts *texts, weft_val room[WEFT_MAX_TEXTS]
     return weft_arr(room, texts->count);
 }
 
+int weft__uplink_about(const weft_uplink *self, char **ret, size_t *ret_len) {
+    weft_val agents[WEFT_MAX_TEXTS], folders[WEFT_MAX_TEXTS];
+    uint64_t head = weft__store_head(weft__engine_store(self->opts.engine)), least = head;
+    size_t leases = 0;
+    for (weft_link *link = self->leases.next; link != &self->leases; link = link->next, leases++) {
+        const weft_uplink_lease *lease = WEFT_CONTAINER(link, weft_uplink_lease, link);
+        least = lease->kept < least ? lease->kept : least;
+    }
+    return weft_to_text(
+        WEFT_OBJ({"hub", weft_str(self->shown)}, {"name", *self->called ? weft_str(self->called) : weft_none()},
+                 {"connected", weft_bool(self->up)}, {"why", !self->up && *self->why ? weft_str(self->why) : weft_none()},
+                 {"agents", texts_val(&self->opts.agents, agents)}, {"folders", texts_val(&self->opts.folders, folders)},
+                 {"slots", weft_uint(self->opts.slots)}, {"leases", weft_uint(leases)}, {"behind", weft_uint(head - least)}),
+        NULL, ret, ret_len);
+}
+
 /* Another journal than the leases came from knows nothing of them. */
 static void take_epoch(weft_uplink *self, const char *epoch) {
     if (strcmp(self->epoch, epoch) == 0)
@@ -160,6 +176,7 @@ static void on_hello(weft_peer *peer, int r, const weft_answer *answer, void *ct
         const char *reason = weft_get_str(&answer->error->data, "reason", "");
         if (code == 503 || code == 507 || strcmp(reason, "runnerConnected") == 0) {
             weft__warn(self->opts.app, "weft runner: %s: %s", self->shown, answer->error->message);
+            snprintf(self->why, sizeof self->why, "%s", answer->error->message);
             weft__timer_set(self->opts.loop, &self->again, weft__loop_fresh_now(self->opts.loop) + 2000);
         } else
             refuse_for_good(self, code == WEFT_METHOD_NOT_FOUND ? "this hub takes no runners"
@@ -172,6 +189,8 @@ static void on_hello(weft_peer *peer, int r, const weft_answer *answer, void *ct
     take_states(self, &states);
     self->up = true;
     self->told_trouble = false;
+    *self->why = '\0';
+    snprintf(self->called, sizeof self->called, "%s", weft_get_str(answer->result, "runner", ""));
     weft__warn(self->opts.app, "weft runner: %s runs tasks of %s", weft_get_str(answer->result, "runner", ""), self->shown);
     weft__uplink_rewind(self);
 }
@@ -218,6 +237,9 @@ static void on_uplink_state(weft_peer *peer, weft_peer_state state, int why, voi
     bool was_up = self->up;
     self->connected = state == WEFT_PEER_CONNECTED;
     if (!self->connected) {
+        const char *trouble = *weft_peer_trouble(peer) ? weft_peer_trouble(peer) : why ? weft_strerror(why) : "";
+        if (*trouble)
+            snprintf(self->why, sizeof self->why, "%s", trouble);
         self->up = false;
         self->in_flight = 0;
         weft__timer_stop(self->opts.loop, &self->again);

@@ -28,6 +28,8 @@ typedef struct weft_uplink_opts {
 
 /* Read what is known of leases, then dial; both go on by the loop. Failures are explained. The engine is ready. */
 weft_exit weft__uplink_new(const weft_uplink_opts *opts, weft_uplink **ret);
+/* How it is with the hub, as JSON: {hub, name, connected, why, agents, folders, slots, leases, behind}. Owned. -ENOMEM. */
+int weft__uplink_about(const weft_uplink *uplink, char **ret, size_t *ret_len);
 /* Before the engine goes. Returns NULL. */
 weft_uplink *weft__uplink_free(weft_uplink *uplink);
 

@@ -45,6 +45,8 @@ struct weft_uplink {
     weft_uplink_opts opts;
     char host[WEFT_UPLINK_ID + 1], epoch[WEFT_EPOCH + 1];
     const char *shown;
+    char called[WEFT_UPLINK_ID + 1]; /* as the hub calls us; "": it did not say yet */
+    char why[256];                   /* it is not connected; "": not known */
     weft_target target;
     weft_service *service;
     weft_peer *peer;

@@ -110,6 +110,8 @@ static const weft_option options[] = {
 };
 
 static const char *const examples[] = {
+    "weft token add box --scope runner >token",
+    "at the hub: a token for that machine, which is called box",
     "weft runner wss://hub.example:16180/ws --token-file token --label gpu",
     "run tasks of that hub here, in this folder",
     "weft task submit --runner box 'run the tests'",
@@ -127,7 +129,9 @@ const weft_verb weft__runner_verb = {
     .about =
         "What runs here is said by the configuration here: the hub chooses among the agents that are offered, and the\n"
         "folder is this one. When the hub cannot be reached, what runs goes on; what happens is kept in .weft and told\n"
-        "when it is there again. Make a token for each machine at the hub: weft token add NAME --scope runner.\n",
+        "when it is there again. Make a token for each machine at the hub. \"weft doctor\" here says how it is with the "
+        "hub;\n"
+        "\"weft task diff\" at the hub shows what a task changed here.\n",
     .options = options,
     .settings_size = sizeof(weft_serve_settings),
     .reaches = true,

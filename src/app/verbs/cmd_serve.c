@@ -353,6 +353,7 @@ static void on_serving_stopped(weft_server *server, void *ctx) {
 /* Whoever watched the last tasks has been told how they ended. */
 static void on_hub_stopped(void *ctx) {
     serving *self = ctx;
+    self->daemon.uplink = NULL;
     self->uplink = weft__uplink_free(self->uplink); /* the loop closes its connection */
     weft__relay_stop(self->relay);
     weft__serve_hub_leave(self->hub);
@@ -453,7 +454,9 @@ static weft_exit open_uplink(serving *self) {
                                                             : 4,
                              .on_refused = on_uplink_refused,
                              .ctx = self};
-    return weft__uplink_new(&opts, &self->uplink);
+    weft_exit status = weft__uplink_new(&opts, &self->uplink);
+    self->daemon.uplink = self->uplink;
+    return status;
 }
 
 /* What happens does not outlive a child that speaks to its parent alone. */

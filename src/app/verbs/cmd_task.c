@@ -61,10 +61,9 @@ static const char *time_taken(char ret[WEFT_TIME_TEXT], const weft_json *task) {
 /* How it ended says more than that it ended: why an agent stopped, or why the task failed. */
 static const char *state_text(char *ret, size_t size, const weft_json *task, const weft_json *about) {
     const char *state = weft_get_str(task, "state", "");
-    const char *why =
-        strcmp(state, "completed") == 0 ? weft_get_str(task, "stopReason", "")
-        : strcmp(state, "queued") == 0  ? weft_get_str(about, "waits", weft_get_str(about, "reason", ""))
-                                        : weft_get_str(about, "reason", "");
+    const char *why = strcmp(state, "completed") == 0 ? weft_get_str(task, "stopReason", "")
+                      : strcmp(state, "queued") == 0  ? weft_get_str(about, "waits", weft_get_str(about, "reason", ""))
+                                                      : weft_get_str(about, "reason", "");
     snprintf(ret, size, "%s%s%.100s", state, *why ? ", " : "", why);
     return ret;
 }

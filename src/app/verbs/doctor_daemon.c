@@ -22,6 +22,7 @@
 #define USUAL_PORT 16180
 /* A hub says every few seconds that it is there. */
 #define LATE_HUB_MS 60000
+#define RUNNER_BEHIND 10000 /* events of a runner that are worth a word */
 
 /* ---- the folder ---- */
 
@@ -177,6 +178,30 @@ static void tell_standby(weft_doctor *doctor, const weft_json *status) {
                       (long long) weft_get_int(&standby, "behind", 0), weft_get_str(&standby, "heardAt", "never"));
 }
 
+/* Of a runner: its hub, what it offers, and what it still has to tell. */
+static void tell_runner(weft_doctor *doctor, const weft_json *status) {
+    weft_json runner = weft_pointer(status, "/weft/runner"), agents = weft_get(&runner, "agents");
+    const char *hub = weft_get_str(&runner, "hub", ""), *why = weft_get_str(&runner, "why", "no answer yet");
+    long long leases = weft_get_int(&runner, "leases", 0), behind = weft_get_int(&runner, "behind", 0);
+    char names[256];
+    size_t used = 0;
+    if (!runner.text)
+        return;
+    *names = '\0';
+    for (weft_iter it = weft_iterate(&agents); used < sizeof names && weft_next(&it);)
+        used += (size_t) snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", weft_str_of(&it.value, ""));
+    if (weft_get_bool(&runner, "connected", false))
+        weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "runs tasks of %s as %s, with %s in this folder; it has %lld now",
+                          hub, weft_get_str(&runner, "name", "?"), names, leases);
+    else
+        weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, "It is tried again, and what runs goes on. \"weft logs\" says more.",
+                          "its hub %s is not there: %s; %lld of its tasks are here", hub, why, leases);
+    if (behind > RUNNER_BEHIND)
+        weft__doctor_tell(doctor, WEFT_FINDING_WARNING,
+                          "They are kept in this folder's journal as long as retention.bytes has room for them.",
+                          "the hub may not have the last %lld events here", behind);
+}
+
 /* How it is, in its own words. The failure is ours to tell, so nothing is explained on the way. */
 static void ask_daemon(weft_doctor *doctor) {
     WEFT_ANSWER answer = {0};
@@ -204,6 +229,7 @@ static void ask_daemon(weft_doctor *doctor) {
                           (long long) weft_get_int(answer.result, "pid", 0), health);
         tell_troubles(doctor, answer.result);
         tell_standby(doctor, answer.result);
+        tell_runner(doctor, answer.result);
         if (strcmp(weft_str_of(&version, weft_version()), weft_version()) != 0)
             weft__doctor_tell(doctor, WEFT_FINDING_WARNING, "weft restart", "it is version %s, this program is %s",
                               weft_str_of(&version, "?"), weft_version());

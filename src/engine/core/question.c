@@ -265,6 +265,8 @@ void weft__question_act_over(weft_engine *engine, const weft_event *event, const
         return;
     weft_question_done *on_answer = question->on_answer;
     question->on_answer = NULL;
+    if (question->pub.session)
+        weft__sessions_soon(engine); /* somebody may want to delete it */
     if (question->run)
         weft__run_answer(question->run, question);
     if (on_answer)

@@ -545,6 +545,17 @@ static void job_task_over(void *ctx, int r, const weft_task *task) {
     weft__sessions_soon(session->job->command->engine);
 }
 
+/* What its tasks asked is withdrawn behind their ends, which may have to be tried again: what says so is erased, too. */
+static bool is_withdrawing(const weft_engine *engine, const known_session *session) {
+    for (weft_link *link = engine->all_questions.next; link != &engine->all_questions; link = link->next) {
+        const weft_question *question = &WEFT_CONTAINER(link, known_question, link)->pub;
+        if (question->task && question->state == WEFT_QUESTION_OPEN && question->session &&
+            strcmp(question->session, session->pub.id) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* 1: all of them have ended. 0: wait. */
 static int cancel_tasks(session_job *job) {
     weft_engine *engine = job->command->engine;
@@ -559,7 +570,7 @@ static int cancel_tasks(session_job *job) {
             return r;
         task->leaving = true;
     }
-    return weft__list_empty(&session->turns) && !session->claims && !session->opening;
+    return weft__list_empty(&session->turns) && !session->claims && !session->opening && !is_withdrawing(engine, session);
 }
 
 static void job_stored(void *ctx, int r) {
