@@ -75,6 +75,9 @@ int weft__replica_refuse(weft_replica *replica, const char *why, uint64_t at);
 /* Everything is here: put the file in the place of the one at path, which is replaced if there is one and nobody has it
  * open. The replica is closed in any case. */
 int weft__replica_install(weft_replica *replica, const char *path, char *ret_why);
+/* Everything is here, and it is the journal from now on, with its epoch: put it at path, where there is none. The replica is
+ * closed in any case. */
+int weft__replica_keep(weft_replica *replica, const char *path, char *ret_why);
 /* From now on this is a hub's own journal. To be closed, and opened as a store. */
 int weft__replica_promote(weft_replica *replica);
 /* Is there a copy at path that was promoted, and whose? ret may be NULL. */
