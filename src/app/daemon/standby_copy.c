@@ -120,12 +120,13 @@ static void tell_trouble(weft_standby *self, const char *text) {
     if (strcmp(self->trouble, text) != 0)
         weft__warn(self->opts.app, "weft serve: standby of %s: %s", self->target.shown, text);
     snprintf(self->trouble, sizeof self->trouble, "%s", text);
+    self->settled = true;
 }
 
 void weft__standby_refuse(weft_standby *self, const char *why, const char *next) {
     weft__warn(self->opts.app, "weft serve: standby of %s: %s%s%s", self->target.shown, why, next ? ". " : "",
                next ? next : "");
-    self->refused = true;
+    self->refused = self->settled = true;
     roll_back(self);
     weft_loop_stop(self->loop);
 }
@@ -426,7 +427,7 @@ static void note_level(weft_standby *self, uint64_t current) {
     if (*self->trouble || !self->told)
         weft__remark(self->opts.app, "%s is copied up to event %llu, and followed", self->target.shown,
                      (unsigned long long) state->head);
-    self->told = true;
+    self->told = self->settled = true;
     *self->trouble = '\0';
 }
 

@@ -63,6 +63,8 @@ typedef struct weft_standby {
     int64_t saved_ms;   /* when heard_ms was last stored */
     char trouble[256];  /* why it does not go on; "": it does */
     weft_timer timer;
+    weft_timer patience; /* of whoever starts it: until it is settled whether it follows */
+    bool settled, ended;
     bool told, refused, stopping, promoted;
 } weft_standby;
 
