@@ -614,6 +614,10 @@ weft_replica_state *weft__replica_state(weft_replica *self) {
     return &self->state;
 }
 
+const weft_alloc *weft__replica_alloc(const weft_replica *self) {
+    return self->alloc;
+}
+
 const char *weft__replica_why(const weft_replica *self) {
     return self->why;
 }

@@ -39,6 +39,8 @@ int weft__replica_open(const weft_alloc *alloc, const char *path, const char *vf
 weft_replica *weft__replica_close(weft_replica *replica);
 /* Changed by the functions below, and stored with the next commit. Borrowed. */
 weft_replica_state *weft__replica_state(weft_replica *replica);
+/* Where its memory comes from. */
+const weft_alloc *weft__replica_alloc(const weft_replica *replica);
 /* What went wrong last, for people. */
 const char *weft__replica_why(const weft_replica *replica);
 
