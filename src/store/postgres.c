@@ -225,7 +225,7 @@ static int tell_about(const weft_store *store, char *ret, size_t size) {
     int n = snprintf(ret, size, "version %lld.%lld, ", (long long) version / 10000, (long long) version % 10000);
     if (n > 0 && (size_t) n < size)
         snprintf(ret + n, size - (size_t) n,
-                 waits ? "commits wait for %d standby%s, and %lld are connected" : "commits wait for no standby", waits,
+                 waits ? "commits wait for %d standby%s (%lld connected)" : "commits wait for no standby", waits,
                  waits == 1 ? "" : "s", (long long) there);
     weft__pg_clear(&pg->write, results);
     return version / 10000 < TESTED;
