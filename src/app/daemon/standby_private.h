@@ -55,6 +55,7 @@ typedef struct weft_standby {
     /* An answer in pieces. */
     weft_buf text;
     size_t size;
+    int64_t asked_at;
     bool asked; /* a call is under way */
 
     uint64_t said_head; /* by the hub */
