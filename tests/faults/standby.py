@@ -193,7 +193,7 @@ def it_follows():
 def a_hub_with_a_limit_of_requests():
     """It asks again when it may, and goes on where it was."""
     with Pair({"rate_per_minute": 60}, tasks=0) as pair:
-        for i in range(60):
+        for i in range(75):
             pair.hub.call("task.submit", prompt=f"{i}" + "x" * 500000)
         pair.begin()
         samples = [sample for metric in pair.hub.call("metrics.get")["metrics"] for sample in metric["samples"]]
@@ -480,7 +480,7 @@ def the_disk_is_full():
     with Pair().begin() as pair:
         limit = os.path.getsize(pair.standby.database()) + 65536
         resource.prlimit(pair.standby.process.pid, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
-        for i in range(60):
+        for i in range(75):
             pair.hub.call("task.submit", prompt=f"{i}" + "x" * 20000)
         wait_until("it says so", lambda: pair.standby.state().get("error"))
         assert pair.standby.state()["behind"] > 0
