@@ -76,7 +76,7 @@ int weft__replica_take_page(weft_replica *replica, int part, uint64_t after, con
     size_t n = 0;
     int r = weft_typeof(&rows) == WEFT_ARRAY ? 0 : -EPROTO;
     for (weft_iter it = weft_iterate(&rows); r >= 0 && weft_next(&it); n++) {
-        uint64_t place;
+        uint64_t place = at;
         r = n < WEFT_STORE_PAGE ? take_row(replica, part, at, trimmed, &it.value, &place) : -EPROTO;
         at = place;
     }
