@@ -1,4 +1,4 @@
-/* Copying row by row, in one transaction of the database. Each row is checked against its checksum. */
+/* From a file into a database, row by row, in one transaction of it. Each row is checked against its checksum. */
 #include "copy.h"
 
 #include <errno.h>
@@ -21,6 +21,8 @@ typedef struct copying {
     const char *sql;
     size_t rows, bytes; /* in the arrays */
     int64_t place;      /* the highest of a document */
+    weft_copy_progress progress;
+    int64_t of; /* rows in all */
     weft_copied done;
 } copying;
 
@@ -42,6 +44,8 @@ static int send_rows(copying *c) {
         weft__pg_array(&params, &c->pg->arrays[i]);
     weft__pg_send(&c->pg->write, c->sql, &params);
     int r = weft__pg_do(&c->pg->write);
+    if (r >= 0 && c->progress.on_rows)
+        c->progress.on_rows(c->progress.ctx, c->done.events + c->done.documents, (uint64_t) c->of);
     return r < 0 ? r : begin_rows(c);
 }
 
@@ -184,6 +188,8 @@ static int set_state(copying *c) {
 static int copy_all(copying *c, char *ret_why) {
     int r = check_empty(c, ret_why);
     if (r >= 0)
+        r = weft__sq_get_int(c->from.db, "SELECT (SELECT count(*) FROM event) + (SELECT count(*) FROM document)", &c->of);
+    if (r >= 0)
         r = copy_streams(c);
     if (r >= 0)
         r = copy_events(c);
@@ -217,7 +223,8 @@ static int copy_opened(copying *c, weft_store *to, char *ret_why) {
 
 /* Both are open as they would be for a hub, so nobody else has them; their threads have nothing to do. What is not committed
  * goes with the connection. */
-int weft__store_copy(const weft_store_opts *from, const weft_store_opts *to, weft_copied *ret, char *ret_why) {
+int weft__store_copy(const weft_store_opts *from, const weft_store_opts *to, weft_copy_progress progress, weft_copied *ret,
+                     char *ret_why) {
     weft_store *source, *target;
     ret_why[0] = '\0';
     if (!weft__store_was_here(&weft__sqlite, from->path)) {
@@ -227,7 +234,7 @@ int weft__store_copy(const weft_store_opts *from, const weft_store_opts *to, wef
     int r = weft__store_open(&weft__sqlite, from, &source, ret_why);
     if (r < 0)
         return r;
-    copying c = {.alloc = from->alloc, .sq = (weft_sq *) (void *) source};
+    copying c = {.alloc = from->alloc, .sq = (weft_sq *) (void *) source, .progress = progress};
     memcpy(c.done.epoch, weft__store_epoch(source), sizeof c.done.epoch);
     r = weft__store_open(&weft__postgres, to, &target, ret_why);
     if (r >= 0) {

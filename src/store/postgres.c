@@ -246,6 +246,30 @@ static void free_postgres(weft_store *store) {
     weft__free(store->alloc, pg);
 }
 
+#define TESTED 15 /* the version that the tests run on, and older ones may lack something */
+
+/* The writer's connection is there, and its thread has nothing to do yet. */
+static int tell_about(const weft_store *store, char *ret, size_t size) {
+    weft_pg *pg = (weft_pg *) (void *) (uintptr_t) store;
+    PGresult *results[WEFT_PG_AHEAD];
+    weft__pg_send(&pg->write,
+                  "SELECT current_setting('server_version_num')::int8, current_setting('synchronous_standby_names'),"
+                  " (SELECT count(*) FROM pg_stat_replication)",
+                  NULL);
+    int r = weft__pg_run(&pg->write, results);
+    if (r < 0)
+        return r;
+    int64_t version = weft__pg_get_int(&pg->write, results[0], 0, 0), there = weft__pg_get_int(&pg->write, results[0], 0, 2);
+    int waits = weft__pg_count_standbys(weft__pg_get_bytes(&pg->write, results[0], 0, 1).data);
+    int n = snprintf(ret, size, "version %lld.%lld, ", (long long) version / 10000, (long long) version % 10000);
+    if (n > 0 && (size_t) n < size)
+        snprintf(ret + n, size - (size_t) n,
+                 waits ? "commits wait for %d standby%s (%lld connected)" : "commits wait for no standby", waits,
+                 waits == 1 ? "" : "s", (long long) there);
+    weft__pg_clear(&pg->write, results);
+    return version / 10000 < TESTED;
+}
+
 static const char *const no_files[] = {NULL};
 
 const weft_store_kind weft__postgres = {
@@ -258,4 +282,5 @@ const weft_store_kind weft__postgres = {
     .close = close_postgres,
     .free = free_postgres,
     .reach = set_reach,
+    .about = tell_about,
 };

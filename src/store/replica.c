@@ -614,6 +614,10 @@ weft_replica_state *weft__replica_state(weft_replica *self) {
     return &self->state;
 }
 
+const weft_alloc *weft__replica_alloc(const weft_replica *self) {
+    return self->alloc;
+}
+
 const char *weft__replica_why(const weft_replica *self) {
     return self->why;
 }
@@ -672,6 +676,37 @@ int weft__replica_install(weft_replica *self, const char *path, char *ret_why) {
     if (r < 0 && !*ret_why)
         snprintf(ret_why, WEFT_STORE_WHY, "%s", weft_strerror(r));
     weft__replica_close(old);
+    weft__replica_close(self);
+    return r;
+}
+
+static int rename_beside(const char *from, const char *to, const char *suffix) {
+    char old[4096], new[4096];
+    if (snprintf(old, sizeof old, "%s%s", from, suffix) >= (int) sizeof old ||
+        snprintf(new, sizeof new, "%s%s", to, suffix) >= (int) sizeof new)
+        return -ENAMETOOLONG;
+    return rename(old, new) < 0 ? -errno : 0;
+}
+
+/* The mark comes last: without it the epoch would be a new one, which is safe. */
+int weft__replica_keep(weft_replica *self, const char *path, char *ret_why) {
+    int r = weft__sq_exec(self->conn.db, "DROP TABLE standby");
+    if (r >= 0)
+        r = fold_log(self);
+    if (r >= 0)
+        r = weft__sq_mark_write(self->mark, self->state.epoch, self->state.head);
+    if (r >= 0 && fdatasync(self->mark) < 0)
+        r = -errno;
+    if (r >= 0) {
+        close_file(self);
+        r = rename_beside(self->path, path, "");
+    }
+    if (r >= 0)
+        r = rename_beside(self->path, path, "-mark");
+    if (r >= 0)
+        r = sync_folder_of(path);
+    if (r < 0 && !*ret_why)
+        snprintf(ret_why, WEFT_STORE_WHY, "%s", weft_strerror(r));
     weft__replica_close(self);
     return r;
 }

@@ -39,6 +39,8 @@ int weft__replica_open(const weft_alloc *alloc, const char *path, const char *vf
 weft_replica *weft__replica_close(weft_replica *replica);
 /* Changed by the functions below, and stored with the next commit. Borrowed. */
 weft_replica_state *weft__replica_state(weft_replica *replica);
+/* Where its memory comes from. */
+const weft_alloc *weft__replica_alloc(const weft_replica *replica);
 /* What went wrong last, for people. */
 const char *weft__replica_why(const weft_replica *replica);
 
@@ -75,6 +77,9 @@ int weft__replica_refuse(weft_replica *replica, const char *why, uint64_t at);
 /* Everything is here: put the file in the place of the one at path, which is replaced if there is one and nobody has it
  * open. The replica is closed in any case. */
 int weft__replica_install(weft_replica *replica, const char *path, char *ret_why);
+/* Everything is here, and it is the journal from now on, with its epoch: put it at path, where there is none. The replica is
+ * closed in any case. */
+int weft__replica_keep(weft_replica *replica, const char *path, char *ret_why);
 /* From now on this is a hub's own journal. To be closed, and opened as a store. */
 int weft__replica_promote(weft_replica *replica);
 /* Is there a copy at path that was promoted, and whose? ret may be NULL. */

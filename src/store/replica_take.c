@@ -76,7 +76,7 @@ int weft__replica_take_page(weft_replica *replica, int part, uint64_t after, con
     size_t n = 0;
     int r = weft_typeof(&rows) == WEFT_ARRAY ? 0 : -EPROTO;
     for (weft_iter it = weft_iterate(&rows); r >= 0 && weft_next(&it); n++) {
-        uint64_t place;
+        uint64_t place = at;
         r = n < WEFT_STORE_PAGE ? take_row(replica, part, at, trimmed, &it.value, &place) : -EPROTO;
         at = place;
     }
@@ -170,12 +170,13 @@ static int take_change(weft_replica *replica, reading *room, const weft_json *sa
 
 int weft__replica_take_changes(weft_replica *replica, const weft_json *changes) {
     int r = weft_typeof(changes) == WEFT_ARRAY ? 0 : -EPROTO;
-    reading *room = weft__alloc(NULL, sizeof *room);
+    const weft_alloc *alloc = weft__replica_alloc(replica);
+    reading *room = weft__alloc(alloc, sizeof *room);
     if (!room)
         return -ENOMEM;
     for (weft_iter it = weft_iterate(changes); r >= 0 && weft_next(&it);)
         r = take_change(replica, room, &it.value);
-    weft__free(NULL, room);
+    weft__free(alloc, room);
     if (r == -EPROTO && !*weft__replica_why(replica))
         weft__replica_refuse(replica, "this change makes no sense, after number", weft__replica_state(replica)->change);
     return r;

@@ -309,6 +309,8 @@ void weft__store_dispatch(weft_store *store) {
     assert(!store->dispatching);
     weft_link jobs;
     weft__completions_take(&store->completions, &jobs);
+    if (store->mark >= 0)
+        weft__store_mark_note(store, &jobs);
     store->dispatching = true;
     while (!weft__list_empty(&jobs)) {
         weft_job *job = WEFT_CONTAINER(jobs.next, weft_job, link);
@@ -334,6 +336,13 @@ int weft__store_open(const weft_store_kind *kind, const weft_store_opts *opts, w
     weft__list_init(&store->held);
     store->held_count = 0;
     store->on_held = NULL;
+    store->mark = -1;
+    if (opts->mark)
+        r = weft__store_mark_open(store, opts->mark, ret_why);
+    if (r < 0) {
+        weft__store_close(store);
+        return r;
+    }
     *ret = store;
     return 0;
 }
@@ -348,6 +357,7 @@ weft_store *weft__store_close(weft_store *store) {
     weft__store_dispatch(store);
     weft__follow_end_all(store);
     assert(store->queued == 0);
+    weft__store_mark_close(store);
     store->kind->free(store);
     return NULL;
 }
@@ -366,6 +376,10 @@ int weft__store_fd(const weft_store *store) {
 
 const char *weft__store_epoch(const weft_store *store) {
     return store->epoch;
+}
+
+int weft__store_about(const weft_store *store, char *ret, size_t size) {
+    return store->kind->about ? store->kind->about(store, ret, size) : -ENOTSUP;
 }
 
 const char *weft__store_before(const weft_store *store, uint64_t *ret_head) {

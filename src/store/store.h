@@ -180,6 +180,8 @@ typedef struct weft_store_opts {
     size_t max_log;   /* sqlite: bytes of log before it is copied back in the midst of work; 0: 64 MiB */
     const char *url;  /* postgres: where the database is, as libpq reads it */
     int standbys;     /* postgres: so many standbys must have a commit before it counts; 0: as the database is set up */
+    const char *mark; /* kinds without files here: a path; the file beside it that ends in -mark says how far the journal had
+                         come, and one that has lost something since is not opened. NULL: nothing is known */
     bool shared;      /* postgres: other stores may write to the journal at the same time; all of them must say so */
     const struct weft_store_hub
         *hub; /* postgres: we are one of several hubs, of which one has it (lead.h); NULL: we are not */
@@ -198,6 +200,9 @@ int weft__store_fd(const weft_store *store);
 /* Run the completions that are due, in the order in which the store did the work. Not from a callback. */
 void weft__store_dispatch(weft_store *store);
 const char *weft__store_epoch(const weft_store *store);
+/* For people: what it stands on, which version of that, and who must have an event before it is acknowledged. 1: an older
+ * version than is known to work; 0; -ENOTSUP there is nothing to say. Only before anything else was asked of it. */
+int weft__store_about(const weft_store *store, char *ret, size_t size);
 /* The journal that this one was a copy of until it was promoted, and the last event that it had of that; NULL: none. */
 const char *weft__store_before(const weft_store *store, uint64_t *ret_head);
 /* The gseq of the last event followers were told of. */

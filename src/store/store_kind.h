@@ -127,6 +127,8 @@ struct weft_store_kind {
     void (*close)(weft_store *store);
     /* Free it, once the completions of close have run. */
     void (*free)(weft_store *store);
+    /* weft__store_about(); NULL: there is nothing to say. */
+    int (*about)(const weft_store *store, char *ret, size_t size);
     bool raw; /* it reads with weft_query.raw, and says in a trim's job how far that went */
     /* Other hubs reach us so (lead.h). NULL: it knows of no others. */
     int (*reach)(weft_store *store, const char *reach);
@@ -163,6 +165,8 @@ struct weft_store {
     size_t held_count;
     void (*on_held)(void *ctx); /* NULL: none is held */
     void *held_ctx;
+    int mark; /* descriptor of the mark; -1: the kind has its own, or none */
+    uint64_t marked;
     weft_store_tap *tap; /* NULL: nobody listens */
     void *tap_ctx;
     bool more; /* while the kind takes an append: another one follows at once, so nobody needs to be woken for this one */
@@ -189,6 +193,13 @@ int weft__files_compare(const weft_store *store);
 /* We have written: they are as they should be, or -ESTALE. began: when, by the wall clock's ticks; NULL: nothing was written
  * to those that are written often, or it is not known when. */
 int weft__files_note(weft_store *store, const struct timespec *began);
+
+/* store_mark.c */
+/* The journal is open: is it what it was? -EUCLEAN, -EBUSY or the system's error, with a sentence. */
+int weft__store_mark_open(weft_store *store, const char *path, char *ret_why);
+/* These have come back, and are about to be told. */
+void weft__store_mark_note(weft_store *store, const weft_link *jobs);
+void weft__store_mark_close(weft_store *store);
 
 /* A new epoch. -EIO when the system has no random bytes. */
 int weft__epoch_new(char ret[WEFT_EPOCH + 1]);

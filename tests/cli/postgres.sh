@@ -60,6 +60,8 @@ cd "$there/one" || exit 1
 weft stop
 weft doctor
 like "doctor without a daemon" "postgres: " "$out"
+like "its version" "; version " "$out"
+like "and whom it waits for" "commits wait for no standby" "$out"
 
 # ---- the database is away for a while ----
 hub one
@@ -150,6 +152,43 @@ weft task list
 like "the task has moved" "this moves" "$out"
 weft events --json
 is "its events have the same positions" "$before" "$(head -n 10 <<<"$out")"
+
+weft task submit --wait "echo at the database"
+weft events --json
+before=$(head -n 20 <<<"$out")
+
+# ---- and back ----
+weft stop
+here=$WEFT_STORE_URL
+unset WEFT_STORE_KIND WEFT_STORE_URL
+weft store copy "$here" sqlite:.weft/weft.db
+exits "not over a journal that is there" 1
+like "it says so" "there is a journal already" "$err"
+weft store copy sqlite:a sqlite:b
+exits "one is a database" 2
+mkdir aside && mv .weft/weft.db* aside
+weft store copy "$here" sqlite:.weft/weft.db
+exits "the journal comes back" 0
+like "it says what to do" "weft config set store.kind sqlite" "$err"
+hub three
+weft task list
+like "with what was done there" "at the database" "$out"
+weft events --json
+is "its events still have the same positions" "$before" "$(head -n 20 <<<"$out")"
+weft stop
+
+# ---- a database that has lost something while no hub ran ----
+export WEFT_STORE_KIND=postgres WEFT_STORE_URL=$here
+sql "BEGIN; DELETE FROM moved.weft_event WHERE gseq = (SELECT head FROM moved.weft_state); UPDATE moved.weft_state SET head = head - 1; COMMIT"
+weft serve
+exits "a journal without its end" 1
+like "what is missing" "the journal has lost its end: event" "$err"
+like "and what to do" "remove .weft/postgres-mark" "$err"
+weft doctor
+like "doctor says it too" "lost its end" "$out"
+rm .weft/postgres-mark
+hub three
+weft stop
 
 cd "$there" || exit 1
 close

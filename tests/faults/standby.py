@@ -190,6 +190,18 @@ def it_follows():
         check_equal(pair)
 
 
+def a_hub_with_a_limit_of_requests():
+    """It asks again when it may, and goes on where it was."""
+    with Pair({"rate_per_minute": 60}, tasks=0) as pair:
+        for i in range(75):
+            pair.hub.call("task.submit", prompt=f"{i}" + "x" * 500000)
+        pair.begin()
+        samples = [sample for metric in pair.hub.call("metrics.get")["metrics"] for sample in metric["samples"]]
+        assert any("rateLimited" in sample["labels"].values() and sample["value"] for sample in samples), "it was never too fast"
+        check_equal(pair)
+        assert "copied again" not in pair.standby.said(), pair.standby.said()
+
+
 def it_is_killed_at_any_time():
     """Of a first copy, of pages, of changes: what it has is what the hub had at one moment, or there is nothing."""
     with Pair(tasks=300) as pair:
@@ -468,7 +480,7 @@ def the_disk_is_full():
     with Pair().begin() as pair:
         limit = os.path.getsize(pair.standby.database()) + 65536
         resource.prlimit(pair.standby.process.pid, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
-        for i in range(60):
+        for i in range(75):
             pair.hub.call("task.submit", prompt=f"{i}" + "x" * 20000)
         wait_until("it says so", lambda: pair.standby.state().get("error"))
         assert pair.standby.state()["behind"] > 0
@@ -570,7 +582,7 @@ def a_hub_that_lies():
 
 
 if __name__ == "__main__":
-    main([it_follows, it_is_killed_at_any_time, the_hub_is_killed_and_comes_back, the_network_is_cut, a_large_event,
+    main([it_follows, a_hub_with_a_limit_of_requests, it_is_killed_at_any_time, the_hub_is_killed_and_comes_back, the_network_is_cut, a_large_event,
           it_says_nothing_else, it_needs_its_scope, promoted_under_load, promoted_level_lacks_nothing, what_ran_is_as_after_a_crash,
           killed_while_it_is_promoted, two_promotions, an_old_hub_with_more_is_not_overruled, a_restored_hub_is_copied_again,
           the_disk_is_full, a_hub_that_lies])

@@ -6,7 +6,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from door import GUARDED, SOCKET, Doors, Lines, Refused, WebSocket, main, wait_until
 
-SCOPES = ("read", "work", "admin", "metrics", "exec", "runner")
+SCOPES = ("read", "work", "admin", "metrics", "exec", "runner", "standby")
 # What REST has behind its paths, and the streams.
 PATHS = {"/events": "read", "/metrics": "metrics", "/api/claude/run": "work", "/api/claude/stop": "work", "/api/claude/respond": "work", "/api/status": "read",
          "/api/claude/sessions": "read", "/api/claude/sessions/messages": "read", "/api/claude/sessions/elements": "read", "/api/git/status": "read",

@@ -190,7 +190,7 @@ static bool dialect_has_scope(const weft_method *row, const char *scope) {
 
 /* Every row names one. Who may only look changes nothing; what changes the daemon itself is not for agents. */
 static void dialect_check_scope(const weft_method *row) {
-    static const char *const scopes[] = {WEFT_READ, WEFT_WORK, WEFT_ADMIN, "metrics", WEFT_RUNNER, NULL};
+    static const char *const scopes[] = {WEFT_READ, WEFT_WORK, WEFT_ADMIN, "metrics", WEFT_RUNNER, WEFT_STANDBY, NULL};
     const char *const *scope = scopes;
     while (*scope && !dialect_has_scope(row, *scope))
         scope++;

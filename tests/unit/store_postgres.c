@@ -46,7 +46,7 @@ TEST(shared) {
 /* ---- copying a journal of SQLite ---- */
 
 static int copy_to(const store_world *from, const store_world *to, weft_copied *ret, char *why) {
-    return weft__store_copy(&from->opts, &to->opts, ret, why);
+    return weft__store_copy(&from->opts, &to->opts, (weft_copy_progress){0}, ret, why);
 }
 
 /* Everything that a reader can see of it, in one text. */
@@ -111,8 +111,99 @@ TEST(copied) {
     world_done(&to);
 }
 
+static void note_rows(void *ctx, uint64_t done, uint64_t of) {
+    uint64_t *told = ctx;
+    CHECK(done <= of && done >= *told);
+    *told = done;
+}
+
+/* There and back: the file is what it was. */
+TEST(copied_back) {
+    store_world from, between, to;
+    store_outcome outcome, first;
+    weft_copied copied = {0};
+    char before[8192], after[8192], why[WEFT_STORE_WHY], epoch[WEFT_EPOCH + 1], large[300000];
+    uint64_t told = 0;
+    const weft_document documents[] = {{"x", {"one", 3}}, {"y", {"two", 3}}, {"z", {"", 0}}};
+    if (!have_server())
+        return;
+    world_init(&from, &weft__sqlite);
+    world_init(&between, &weft__postgres);
+    world_init(&to, &weft__sqlite);
+    prepare_postgres(&between);
+    REQUIRE(world_open(&from));
+    world_fill(&from, "a", 2500);
+    CHECK_INT(world_append_key(&from, "b", "said", "key", &first), 0);
+    CHECK_INT(world_append(&from, "c", ""), 0);
+    memset(large, 'x', sizeof large - 1);
+    large[sizeof large - 1] = '\0';
+    for (int i = 0; i < 20; i++) /* more than is read at once */
+        CHECK_INT(world_append(&from, "d", large), 0);
+    CHECK_INT(world_trim(&from, &(weft_trim){.stream = "c", .upto = UINT64_MAX}, &outcome), 0);
+    CHECK_INT(world_trim(&from, &(weft_trim){.stream = "a", .rows = 20}, &outcome), 0);
+    outcome = (store_outcome){0};
+    weft__store_append(from.store, &(weft_append){.documents = documents, .document_count = 3}, world_appended, &outcome);
+    world_wait(&from, &outcome.times, 1);
+    show_journal(&from, before, sizeof before);
+    memcpy(epoch, weft__store_epoch(from.store), sizeof epoch);
+    from.store = weft__store_close(from.store);
+    CHECK_INT(copy_to(&from, &between, &copied, why), 0);
+    CHECK_INT(weft__store_copy_back(&between.opts, &from.opts, (weft_copy_progress){0}, &copied, why), -EEXIST);
+    if (!CHECK_INT(weft__store_copy_back(&between.opts, &to.opts, (weft_copy_progress){note_rows, &told}, &copied, why), 0))
+        printf("  %s\n", why);
+    CHECK(copied.events == 41 && copied.documents == 3);
+    CHECK_INT(told, 44);
+    CHECK_STR(copied.epoch, epoch);
+    to.opts.check = WEFT_CHECK_ALWAYS;
+    REQUIRE(world_open(&to));
+    CHECK_STR(weft__store_epoch(to.store), epoch);
+    CHECK_STR(to.why, "");
+    show_journal(&to, after, sizeof after);
+    CHECK_TEXT(after, strlen(after), before);
+    CHECK_INT(world_append_key(&to, "b", "said", "key", &outcome), 0);
+    CHECK(outcome.repeat && outcome.gseq == first.gseq);
+    CHECK_INT(world_append_key(&to, "c", "x", NULL, &outcome), 0);
+    CHECK_INT(outcome.seq, 2);
+    world_done(&from);
+    world_done(&between);
+    world_done(&to);
+}
+
+/* A database that lost its end while nobody looked is not taken for one that never had it. */
+TEST(marked) {
+    store_world world;
+    char mark[120], url[300];
+    if (!have_server())
+        return;
+    world_init(&world, &weft__postgres);
+    prepare_postgres(&world);
+    snprintf(mark, sizeof mark, "%s/postgres", world.folder);
+    world.opts.mark = mark;
+    REQUIRE(world_open(&world));
+    world_fill(&world, "a", 10);
+    world_reopen(&world);
+    CHECK_INT(weft__store_head(world.store), 10);
+    world.store = weft__store_close(world.store);
+    snprintf(url, sizeof url, "%s", world.opts.url);
+    CHECK(postgres_sql(url, "DELETE FROM weft_event WHERE gseq > 8", NULL, 0));
+    CHECK(postgres_sql(url, "UPDATE weft_state SET head = 8", NULL, 0));
+    CHECK(postgres_sql(url, "UPDATE weft_stream SET head = 8", NULL, 0));
+    CHECK(!world_open(&world));
+    CHECK(strstr(world.why, "lost its end: event 10") != NULL);
+    snprintf(mark + strlen(mark), 8, "-mark");
+    unlink(mark);
+    *strrchr(mark, '-') = '\0';
+    REQUIRE(world_open(&world)); /* on purpose */
+    world_fill(&world, "a", 1);
+    world.store = weft__store_close(world.store);
+    CHECK(postgres_sql(url, "UPDATE weft_state SET epoch = 'ffffffffffffffffffffffffffffffff'", NULL, 0));
+    CHECK(!world_open(&world));
+    CHECK(strstr(world.why, "another journal") != NULL);
+    world_done(&world);
+}
+
 int main(int argc, char **argv) {
-    static const test_case cases[] = {CASE(alone) CASE(shared) CASE(copied)};
+    static const test_case cases[] = {CASE(alone) CASE(shared) CASE(copied) CASE(copied_back) CASE(marked)};
     int status = test_main(argc, argv, cases, sizeof cases / sizeof cases[0]);
     postgres_done(&server);
     return status;

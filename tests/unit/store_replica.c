@@ -432,6 +432,75 @@ TEST(a_copy_that_was_served_is_no_copy_any_more) {
     hub_done(&from);
 }
 
-TEST_MAIN(CASE(it_follows) CASE(it_is_behind_again_and_again) CASE(what_does_not_follow_is_refused)
+/* ---- memory ---- */
+
+/* A change that cannot be kept is a hole, and whoever is behind it copies by pages: 1 memory failed, and that was seen. */
+static bool fail_log(long n) {
+    hub from;
+    test_memory memory;
+    uint64_t last = 0;
+    weft_buf text = {0};
+    char path[128], why[WEFT_STORE_WHY];
+    weft_replica *copy = NULL;
+    hub_init(&from, 3, 0);
+    weft__change_log_free(from.log);
+    from.log = NULL;
+    test_memory_init(&memory, n);
+    weft_change_log_opts opts = {.alloc = &memory.alloc, .store = from.world.store};
+    int r = weft__change_log_new(&opts, &from.log);
+    if (r < 0)
+        CHECK_INT(r, -ENOMEM);
+    for (int i = 0; r == 0 && i < 3; i++)
+        CHECK_INT(world_append(&from.world, "s", "{}"), 0);
+    if (r == 0) {
+        r = weft__change_log_read(from.log, 0, 1000, &text, &last);
+        CHECK(r == 0 || r == -ERANGE || r == -ENOMEM);
+        CHECK_INT(weft__change_log_last(from.log), 3);
+    }
+    weft__buf_done(&text, &memory.alloc);
+    bool failed = memory.count >= n;
+    memory.fail_at = 0;
+    from.log = weft__change_log_free(from.log);
+    CHECK_INT(memory.live, 0);
+    /* And of the copy. */
+    CHECK_INT(weft__change_log_new(&(weft_change_log_opts){.store = from.world.store}, &from.log), 0);
+    from.still = true;
+    copy_path(&from, path);
+    test_memory_init(&memory, n);
+    r = weft__replica_open(&memory.alloc, path, NULL, &copy, why);
+    if (r < 0) {
+        CHECK_INT(r, -ENOMEM);
+        CHECK_INT(weft__replica_open(NULL, path, NULL, &copy, why), 0);
+    }
+    failed |= memory.count >= n;
+    memory.fail_at = 0;
+    take_pages(&from, copy);
+    CHECK_INT(world_append(&from.world, "s", "{}"), 0);
+    memory.fail_at = memory.count + n;
+    weft_doc *doc = NULL;
+    weft__change_log_read(from.log, 0, 1000, &text, &last);
+    CHECK_INT(weft_doc_parse(weft__buf_head(&text), weft__buf_len(&text), NULL, &doc), 0);
+    CHECK_INT(weft__replica_begin(copy), 0);
+    r = weft__replica_take_changes(copy, weft_doc_root(doc));
+    CHECK(r == 0 || r == -ENOMEM);
+    weft__replica_rollback(copy);
+    memory.fail_at = 0;
+    CHECK_INT(take_changes(&from, copy, 1000), 0);
+    check_equal(from.world.path, path);
+    weft_doc_free(doc);
+    weft__buf_done(&text, NULL);
+    weft__replica_close(copy);
+    hub_done(&from);
+    return failed;
+}
+
+TEST(memory_fails) {
+    long n = 1;
+    while (n < 200 && fail_log(n))
+        n++;
+    CHECK(n > 5 && n < 200);
+}
+
+TEST_MAIN(CASE(memory_fails) CASE(it_follows) CASE(it_is_behind_again_and_again) CASE(what_does_not_follow_is_refused)
               CASE(a_hubs_own_journal_is_no_copy) CASE(it_is_installed_and_promoted)
                   CASE(a_copy_that_was_served_is_no_copy_any_more))

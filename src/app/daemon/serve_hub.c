@@ -168,6 +168,8 @@ static weft_exit explain_store(const weft_serve_hub *self, int r, const char *wh
     const char *path = served_store_name(self);
     if (r == -EKEYREJECTED)
         return weft__fail(self->opts.app, WEFT_UNAUTHORISED, WEFT_TRUST_NEXT, "%s: %s", path, why);
+    if (r == -EUCLEAN && !weft__store_has_files(self->opts.kind))
+        return weft__fail(self->opts.app, WEFT_FAILED, NULL, "%s: %s", path, why);
     if (r == -EUCLEAN)
         return weft__fail(self->opts.app, WEFT_FAILED,
                           "\"weft doctor\" looks at it closely. To begin anew and keep the damaged files beside it, set "
@@ -200,8 +202,9 @@ static weft_exit open_recorded(weft_serve_hub *self, weft_store_opts *opts, char
 }
 
 static weft_exit open_store(weft_serve_hub *self) {
-    char why[WEFT_STORE_WHY] = "";
+    char why[WEFT_STORE_WHY] = "", mark[64];
     const weft_serve_settings *how = self->opts.how;
+    snprintf(mark, sizeof mark, "%s/%s", self->opts.app->layout->home, self->opts.kind->name);
     weft_store_opts opts = {.path = served_store_path(self),
                             .url = how->store_url,
                             .standbys = (int) how->store_standbys,
@@ -213,6 +216,7 @@ static weft_exit open_store(weft_serve_hub *self) {
     if (weft__store_has_files(self->opts.kind))
         status = open_recorded(self, &opts, why);
     else {
+        opts.mark = weft__store_lasts(self->opts.kind) && self->opts.daemon->held ? mark : NULL;
         int r = weft__store_open(self->opts.kind, &opts, &self->store, why);
         status = r < 0 ? explain_store(self, r, why) : WEFT_DONE;
     }

@@ -13,6 +13,8 @@
 #include "trust.h"
 
 #define CALL_MS 20000
+#define PACE_MS                                                                                                             \
+    15 /* between questions, so that a hub's limit of requests is not reached: what came meanwhile comes together */
 #define POLL_MS 2000                   /* between signs of life, when nothing happens */
 #define AGAIN_MS 5000                  /* after something went wrong here: a disk that is full */
 #define SAVE_MS 30000                  /* how old may what is stored of the hub's last sign of life be */
@@ -120,12 +122,13 @@ static void tell_trouble(weft_standby *self, const char *text) {
     if (strcmp(self->trouble, text) != 0)
         weft__warn(self->opts.app, "weft serve: standby of %s: %s", self->target.shown, text);
     snprintf(self->trouble, sizeof self->trouble, "%s", text);
+    self->settled = true;
 }
 
 void weft__standby_refuse(weft_standby *self, const char *why, const char *next) {
     weft__warn(self->opts.app, "weft serve: standby of %s: %s%s%s", self->target.shown, why, next ? ". " : "",
                next ? next : "");
-    self->refused = true;
+    self->refused = self->settled = true;
     roll_back(self);
     weft_loop_stop(self->loop);
 }
@@ -175,12 +178,27 @@ static void ask(weft_standby *self, const char *method, weft_val params, weft_on
         set_timer(self, AGAIN_MS);
 }
 
+static void ask_piece(weft_standby *self) {
+    ask(self, "journal.piece", WEFT_OBJ({"at", weft_uint(weft__buf_len(&self->text))}), on_piece);
+}
+
 static void ask_next(weft_standby *self) {
-    if (self->phase == WEFT_STANDBY_PAGES)
+    self->asked_at = weft__loop_fresh_now(self->loop);
+    if (self->size)
+        ask_piece(self);
+    else if (self->phase == WEFT_STANDBY_PAGES)
         ask(self, "journal.page",
             WEFT_OBJ({"part", weft_str(weft__copy_parts[self->part])}, {"after", weft_uint(self->after)}), on_answered);
     else
         ask(self, "journal.changes", WEFT_OBJ({"after", weft_uint(weft__replica_state(self->at)->change)}), on_answered);
+}
+
+static void ask_in_time(weft_standby *self) {
+    int64_t due = self->asked_at + PACE_MS, now = weft__loop_fresh_now(self->loop);
+    if (now >= due)
+        ask_next(self);
+    else
+        weft__timer_set(self->loop, &self->timer, due);
 }
 
 static void greet(weft_standby *self) {
@@ -200,10 +218,10 @@ void weft__standby_on_timer(weft_timer *timer) {
     weft_standby *self = WEFT_CONTAINER(timer, weft_standby, timer);
     if (self->asked || self->stopping || self->phase == WEFT_STANDBY_AWAY)
         return;
-    if (self->phase == WEFT_STANDBY_CHANGES)
-        ask_next(self);
-    else
+    if (self->phase == WEFT_STANDBY_GREETING)
         greet(self);
+    else
+        ask_next(self);
 }
 
 /* 1 it is an answer to work on; 0 something was done about it. */
@@ -222,7 +240,10 @@ static int check_answer(weft_standby *self, int r, const weft_answer *answer) {
     if (!answer->error)
         return 1;
     const char *reason = weft_get_str(&answer->error->data, "reason", "");
-    if (strcmp(reason, "changesGone") == 0 || strcmp(reason, "notFollowing") == 0) {
+    if (strcmp(reason, "rateLimited") == 0) { /* nothing is wrong: the same again, later */
+        int64_t wait_ms = weft_get_int(&answer->error->data, "retryAfterMs", 1000);
+        set_timer(self, wait_ms < PACE_MS ? PACE_MS : wait_ms < CALL_MS ? wait_ms : CALL_MS);
+    } else if (strcmp(reason, "changesGone") == 0 || strcmp(reason, "notFollowing") == 0) {
         tell_trouble(self, "changes are missing; what is in the journal is compared");
         greet(self);
     } else if (strcmp(reason, "futureSeq") == 0)
@@ -426,7 +447,7 @@ static void note_level(weft_standby *self, uint64_t current) {
     if (*self->trouble || !self->told)
         weft__remark(self->opts.app, "%s is copied up to event %llu, and followed", self->target.shown,
                      (unsigned long long) state->head);
-    self->told = true;
+    self->told = self->settled = true;
     *self->trouble = '\0';
 }
 
@@ -458,7 +479,7 @@ static void take_changes(weft_standby *self, const weft_json *result) {
     }
     note_level(self, current);
     if (has < current)
-        ask_next(self);
+        ask_in_time(self);
     else
         set_timer(self, POLL_MS);
 }
@@ -476,14 +497,11 @@ static void take_whole_text(weft_standby *self) {
     WEFT_AUTO(weft_doc) doc = NULL;
     int r = weft_doc_parse(weft__buf_head(&self->text), weft__buf_len(&self->text), NULL, &doc);
     weft__buf_done(&self->text, NULL);
+    self->size = 0;
     if (r < 0)
         fail_step(self, r == -ENOMEM ? r : -EPROTO);
     else
         take_result(self, weft_doc_root(doc));
-}
-
-static void ask_piece(weft_standby *self) {
-    ask(self, "journal.piece", WEFT_OBJ({"at", weft_uint(weft__buf_len(&self->text))}), on_piece);
 }
 
 static void on_piece(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
@@ -564,7 +582,7 @@ static void on_hub_says(weft_peer *peer, const char *method, const weft_json *pa
     weft_standby *self = data;
     (void) peer, (void) params;
     if (strcmp(method, "journal.changed") == 0 && self->phase == WEFT_STANDBY_CHANGES && !self->asked)
-        ask_next(self);
+        ask_in_time(self);
 }
 
 void weft__standby_dial(weft_standby *self) {

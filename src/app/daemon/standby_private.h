@@ -55,6 +55,7 @@ typedef struct weft_standby {
     /* An answer in pieces. */
     weft_buf text;
     size_t size;
+    int64_t asked_at;
     bool asked; /* a call is under way */
 
     uint64_t said_head; /* by the hub */
@@ -63,6 +64,8 @@ typedef struct weft_standby {
     int64_t saved_ms;   /* when heard_ms was last stored */
     char trouble[256];  /* why it does not go on; "": it does */
     weft_timer timer;
+    weft_timer patience; /* of whoever starts it: until it is settled whether it follows */
+    bool settled, ended;
     bool told, refused, stopping, promoted;
 } weft_standby;
 

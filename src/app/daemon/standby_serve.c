@@ -8,6 +8,8 @@
 #include "stamp.h"
 #include "standby_private.h"
 
+#define FIRST_MS 10000
+
 static weft_val stamp_or_null(int64_t ms, char text[WEFT_STAMP]) {
     return ms ? weft_str(weft__stamp(ms, text)) : weft_null();
 }
@@ -75,14 +77,16 @@ static int answer_ping(weft_req *req, const weft_json *params, void *ctx) {
 /* ---- ending ---- */
 
 static void on_server_stopped(weft_server *server, void *ctx) {
+    weft_standby *self = ctx;
     (void) server;
-    weft_loop_stop(((weft_standby *) ctx)->loop);
+    self->ended = true;
+    weft_loop_stop(self->loop);
 }
 
 static void end_standby(weft_standby *self) {
     if (self->stopping)
         return;
-    self->stopping = true;
+    self->stopping = self->settled = true;
     weft__standby_hang_up(self);
     weft_server_stop(self->server, on_server_stopped, self);
 }
@@ -158,6 +162,7 @@ static int refuse_others(void *ctx, const weft_gate_request *request) {
 static void on_standby_signal(void *ctx) {
     weft_standby *self = ctx;
     if (self->stopping) {
+        self->ended = true;
         weft_loop_stop(self->loop);
         return;
     }
@@ -187,6 +192,19 @@ static const weft_method methods[] = {
     {0},
 };
 
+static void on_patience(weft_timer *timer) {
+    WEFT_CONTAINER(timer, weft_standby, patience)->settled = true;
+}
+
+/* Whoever starts it is told that it does not work while they are there; and a small journal is copied by then. */
+static void await_first(weft_standby *self) {
+    weft__timer_init(&self->patience, on_patience);
+    weft__timer_set(self->loop, &self->patience, weft__loop_fresh_now(self->loop) + FIRST_MS);
+    while (!self->settled && weft_loop_once(self->loop, true) >= 0)
+        continue;
+    weft__timer_stop(self->loop, &self->patience);
+}
+
 weft_exit weft__standby_serve(weft_standby *self) {
     weft_app *app = self->opts.app;
     self->others = (weft_gate){.name = "standby", .before = refuse_others, .ctx = self};
@@ -210,11 +228,14 @@ weft_exit weft__standby_serve(weft_standby *self) {
     if (r < 0)
         return weft__fail(app, r == -EADDRINUSE ? WEFT_BUSY : WEFT_FAILED, NULL, "%s: %s", url, weft_strerror(r));
     weft__daemon_offer(self->opts.daemon, self->server);
+    weft__standby_dial(self);
+    await_first(self);
+    if (self->refused)
+        return WEFT_FAILED;
     weft_exit status = weft__daemon_ready(self->opts.daemon);
     if (status)
         return status;
-    weft__standby_dial(self);
-    if (!self->refused)
+    if (!self->ended)
         weft_loop_run(self->loop);
     return self->refused ? WEFT_FAILED : WEFT_DONE;
 }

@@ -312,16 +312,21 @@ static void check_store(weft_doctor *doctor) {
 static void check_database(weft_doctor *doctor, const weft_store_kind *kind) {
     char why[WEFT_STORE_WHY] = "";
     weft_store *store = NULL;
-    weft_store_opts opts = {.url = doctor->settings.store_url, .standbys = (int) doctor->settings.store_standbys};
+    char mark[64], said[256] = "";
+    snprintf(mark, sizeof mark, "%s/%s", doctor->app->layout->home, kind->name);
+    weft_store_opts opts = {.url = doctor->settings.store_url,
+                            .standbys = (int) doctor->settings.store_standbys,
+                            .mark = doctor->project ? mark : NULL};
     int r = weft__store_open(kind, &opts, &store, why);
     if (r < 0) {
         weft__doctor_tell(doctor, r == -EBUSY ? WEFT_FINDING_WARNING : WEFT_FINDING_PROBLEM, NULL, "%s: %s", kind->name,
                           *why ? why : weft_strerror(r));
         return;
     }
-    weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "%s: %llu events so far, epoch %s%s", kind->name,
-                      (unsigned long long) weft__store_head(store), weft__store_epoch(store),
-                      opts.standbys ? ", and it waits for its standbys" : "");
+    bool old = weft__store_about(store, said, sizeof said) > 0;
+    weft__doctor_tell(doctor, old ? WEFT_FINDING_WARNING : WEFT_FINDING_OK, old ? "PostgreSQL 15 is what is tested." : NULL,
+                      "%s: %llu events so far, epoch %s; %s", kind->name, (unsigned long long) weft__store_head(store),
+                      weft__store_epoch(store), said);
     weft__store_close(store);
 }
 

@@ -85,7 +85,10 @@ static int begin_log(weft_hub *hub) {
                                  .max_bytes = LOG_BYTES,
                                  .on_change = on_log_change,
                                  .ctx = share};
-    return share->log ? 0 : weft__change_log_new(&opts, &share->log);
+    int r = share->log ? 0 : weft__change_log_new(&opts, &share->log);
+    if (r < 0 && !share->count)
+        weft__hub_journal_free(hub);
+    return r;
 }
 
 void weft__hub_journal_free(weft_hub *hub) {
