@@ -248,7 +248,7 @@ exits "the rate has changed" 0
 
 printf '{\n "rate_per_minute": "many"\n}' >.weft/config.json
 hangup
-like "a mistake on SIGHUP is said with its place" ".weft/config.json:2:21: expected a whole number" "$said"
+like "a mistake on SIGHUP is said with its place" ".weft/config.json:2:21: rate_per_minute must be a whole number" "$said"
 like "and the old settings stay" "the old one stays in use" "$said"
 run "$weft" bench --token-file token.txt -c 1 -w 1 -n 500 "$http"
 exits "they do" 0
