@@ -76,7 +76,7 @@ else
     # nginx is another user, so a link does not log in through it; a token does.
     run timeout 60 curl -s -D - --cacert "$there/nginx/cert.pem" -H "Origin: https://localhost:$front" -d "token=$(cat "$there/laptop.token")" \
         "https://localhost:$front/login"
-    like "the dashboard lets one in through the proxy" "et-cookie: " "$out"
+    like "the dashboard lets one in through the proxy" "et-Cookie: " "$out"
     kill "$nginx"
     wait "$nginx" 2>/dev/null
 fi
