@@ -319,7 +319,7 @@ static void on_answer_line(void *ctx, const char *line);
 
 static void prompt_for_answer(following *self) {
     weft__terminal_clear(&self->terminal);
-    fputs("your answer (a number, allow or deny; a reason may follow): ", self->app->err.file);
+    fputs("your answer (number, allow or deny): ", self->app->err.file);
     fflush(self->app->err.file);
     want_line(self, on_answer_line);
 }
