@@ -156,6 +156,9 @@ like "help --json" '"name":"call"' "$out"
 run "$weft" call --json clal --timeout never
 like "a mistake with --json is JSON too" '{"error":{"exit":2,' "$out"
 
+run "$weft" call clal --nonsense --json
+like "also where --json stands behind the mistake" '{"error":{"exit":2,' "$out"
+
 # ---- completions ----
 for shell in bash zsh fish; do
     run "$weft" completion $shell

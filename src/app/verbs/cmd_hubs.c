@@ -50,6 +50,8 @@ static weft_exit add_hub(weft_app *app) {
     }
     if (status == WEFT_DONE)
         status = weft__hubs_save(app, rows);
+    if (status == WEFT_DONE && app->common.json)
+        weft__put_line(&app->out, WEFT_OBJ({"name", weft_str(name)}, {"url", weft_str(url)}));
     weft__free(NULL, rows);
     return status;
 }
@@ -65,6 +67,8 @@ static weft_exit remove_hub(weft_app *app) {
         memmove(row, row + 1, (rows->count - at - 1) * sizeof *row);
         rows->count--;
         status = weft__hubs_save(app, rows);
+        if (status == WEFT_DONE && app->common.json)
+            weft__put_line(&app->out, WEFT_OBJ({"removed", weft_str(app->args[0])}));
     }
     weft__free(NULL, rows);
     return status;
