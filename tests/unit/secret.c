@@ -21,12 +21,12 @@ TEST(names) {
         {"${env:}", "not the name of a variable"},
         {"${env:1}", "not the name of a variable"},
         {"${env:A B}", "not the name of a variable"},
-        {"${file:}", "no path"},
-        {"${file:a}", "no path"},
-        {"${file:/}", "no path"},
-        {"${file:~/}", "no path"},
-        {"${file:/a\"b}", "no path"},
-        {"${file:/a b}", "no path"},
+        {"${file:}", "not a path"},
+        {"${file:a}", "not a path"},
+        {"${file:/}", "not a path"},
+        {"${file:~/}", "not a path"},
+        {"${file:/a\"b}", "not a path"},
+        {"${file:/a b}", "not a path"},
         {"${env:A}${env:", "not closed"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
