@@ -11,6 +11,8 @@ foreach(source ${sources})
   target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
   set_target_properties(fuzz_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
 endforeach()
-# The program itself is not built here; what is read of a person's text in it is one file that stands alone.
+# The program itself is not built here; what is read of a person's text and keys in it are files that stand alone.
 target_sources(fuzz_review PRIVATE src/app/verbs/review_text.c)
 target_include_directories(fuzz_review PRIVATE src/app/verbs)
+target_sources(fuzz_line_editor PRIVATE src/app/terminal/line_editor.c src/app/terminal/text_width.c)
+target_include_directories(fuzz_line_editor PRIVATE src/app/terminal)

@@ -37,6 +37,9 @@ test_packages='
     valgrind                  valgrind
     prometheus                promtool
     postgresql                -
+    nginx                     -
+    sqlite3                   sqlite3
+    systemd                   systemd-analyze
     groff-base                groff
     fish                      fish
     zsh                       zsh

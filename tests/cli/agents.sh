@@ -25,7 +25,7 @@ exits "nobody" 8
 like "nobody: what next" "weft agents" "$err"
 weft agents use kimi
 exits "one that is not installed" 0
-like "not installed: it says so, and what to do" "but it is not installed. Install" "$err"
+like "not installed: it says so, and what to do" "It is not installed yet. Install" "$err"
 weft doctor
 exits "not installed: the doctor says so" 1
 like "not installed: the doctor means the chosen one" "kimi, which is the default agent, is not installed" "$out"

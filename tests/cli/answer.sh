@@ -46,7 +46,7 @@ weft task get "$id" --output
 like "it went on" "has one more line" "$out"
 weft answer "$question" allow
 exits "answered twice" 8
-like "answered twice: says so" "Somebody was first" "$err"
+like "answered twice: says so" "Somebody else answered first" "$err"
 weft answer
 is "nothing is open any more" "" "$out"
 weft answer --all

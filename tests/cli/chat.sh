@@ -111,7 +111,7 @@ weft chat --continue echo again
 is "going on with the last conversation" again "$out"
 weft call session.list limit=1
 is "is the same session again" 3 "$(field "$out" .sessions.0.tasks)"
-person "going on with session-=>echo once more\n;;once more\r\n=>\x04" "$weft" chat --continue
+person "continuing session-=>echo once more\n;;once more\r\n=>\x04" "$weft" chat --continue
 exits "going on at a terminal" 0
 # What is typed before the editor has the terminal, Ctrl-D among it, is what was said. (read takes the first line alone.)
 person "ready=>go\necho typed before\n\x04" bash -c 'echo ready; read -r; exec "$0" chat' "$weft"

@@ -152,7 +152,7 @@ like "another journal in the same file: says so" "another journal than before" "
 [ ! -e "$PWNED" ] && pass || fail "nothing of theirs ran" "$(cat "$PWNED")"
 mv "$there/own" "$there/moved" && cd "$there/moved" || exit 1
 refused "a project that was moved" "$program" start
-like "a project that was moved: from where" "on record in another place: $there/own" "$err"
+like "a project that was moved: from where" "trusted in another place: $there/own" "$err"
 cp -a "$there/moved" "$there/own" && cd "$there/own" || exit 1
 refused "a copy in its old place" "$program" start
 weft trust --list --json

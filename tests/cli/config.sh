@@ -3,7 +3,7 @@
 . "$(dirname "$0")/kit.bash"
 
 export XDG_CONFIG_HOME=$there/xdg
-umask 077 # what says who may come in must be for our eyes only
+umask 077 # what decides who has access must be for our eyes only
 user=$XDG_CONFIG_HOME/weft/config.json
 mkdir -p "$there/xdg/weft" project/.weft project/deep/down plain
 cd project || exit 1
@@ -71,11 +71,11 @@ is "nothing to say" "" "$out$err"
 printf '{\n  "lsten": [],\n  "auth": 5\n}\n' >bad.json
 run "$weft" config check bad.json
 exits "a mistake" 1
-like "its place" 'bad.json:3:11: expected "token" or "none" for auth' "$err"
+like "its place" 'bad.json:3:11: auth must be "token" or "none"' "$err"
 like "a warning beside it" 'bad.json:2:3: warning: unknown key "lsten"; did you mean "listen"?' "$err"
 run "$weft" config check --json bad.json
 exits "a mistake as JSON" 1
-like "its place as JSON" '{"where":"bad.json","line":3,"column":11,"severity":"error","message":"expected' "$out"
+like "its place as JSON" '{"where":"bad.json","line":3,"column":11,"severity":"error","message":"auth must be' "$out"
 printf '{"lsten": []}' >odd.json
 run "$weft" config check odd.json
 exits "a warning is no mistake" 0
@@ -99,7 +99,7 @@ run "$weft" config path nonsense
 exits "a file that is none" 2
 WEFT_AUTH=perhaps run "$weft" config check
 exits "a mistake in the environment" 1
-like "names the variable" "WEFT_AUTH: expected" "$err"
+like "names the variable" "WEFT_AUTH: auth must be" "$err"
 cp bad.json .weft/config.json
 run "$weft" serve --listen "unix:$there/x.sock"
 exits "serve does not start with a mistake" 1
@@ -110,14 +110,14 @@ like "and says what to do" "weft config check" "$err"
 echo '{"auth": "none", "rate_per_minute": 7}' >.weft/config.json
 run "$weft" config check
 exits "a door in a file that is not on record" 4
-like "says so" ".weft/config.json:1:2: auth says who may come in" "$err"
+like "says so" ".weft/config.json:1:2: auth decides who has access" "$err"
 like "and what to do" "weft trust" "$err"
 chmod 644 .weft/config.json
 run "$weft" config check
 exits "whatever its mode" 4
 run "$weft" config check --json
 exits "for programs" 4
-like "for programs: where" '"line":1,"column":2,"severity":"error","message":"auth says who may come in' "$out"
+like "for programs: where" '"line":1,"column":2,"severity":"error","message":"auth decides who has access' "$out"
 is "the door stays as the user has it" "auth \"none\" user $user:1:32" "$(origin auth)"
 is "what opens none counts" 'rate_per_minute 7 project .weft/config.json:1:37' "$(origin rate_per_minute)"
 run timeout 120 "$weft" serve --listen "unix:$there/x.sock" </dev/null
@@ -133,7 +133,7 @@ exits "what opens no door need not be on record" 0
 echo '{"agents": {"claude": {"permission": "allow"}}}' >.weft/config.json
 run "$weft" config check
 exits "what runs in a file that is not on record" 4
-like "says so too" ".weft/config.json:1:2: agents says what runs" "$err"
+like "says so too" ".weft/config.json:1:2: agents decides what runs" "$err"
 rm .weft/config.json
 
 # ---- what is shipped ----
@@ -199,7 +199,7 @@ hangup() {
     while read -r -t 120 -u "$talk" line; do
         said+=$line$'\n'
         case $line in
-        "weft serve: configuration reloaded" | *"stays in force") return ;;
+        "weft serve: configuration reloaded" | *"stays in use") return ;;
         esac
     done
     fail "SIGHUP" "it did not say how that went"
@@ -232,8 +232,8 @@ cat >.weft/config.json <<END
 }
 END
 hangup
-like "what is not on record does not count" "the old one stays in force" "$said"
-like "says so" "listen says who may come in" "$said"
+like "what is not on record does not count" "the old one stays in use" "$said"
+like "says so" "listen decides who has access" "$said"
 run "$weft" bench --token-file token.txt -c 1 -w 1 -n 500 "$http"
 exits "it does not" 6
 trust
@@ -248,8 +248,8 @@ exits "the rate has changed" 0
 
 printf '{\n "rate_per_minute": "many"\n}' >.weft/config.json
 hangup
-like "a mistake on SIGHUP is said with its place" ".weft/config.json:2:21: expected a whole number" "$said"
-like "and the old settings stay" "the old one stays in force" "$said"
+like "a mistake on SIGHUP is said with its place" ".weft/config.json:2:21: rate_per_minute must be a whole number" "$said"
+like "and the old settings stay" "the old one stays in use" "$said"
 run "$weft" bench --token-file token.txt -c 1 -w 1 -n 500 "$http"
 exits "they do" 0
 printf '{ "rate_per_minute": 5' >.weft/config.json

@@ -77,7 +77,7 @@ exits "once" 5
 printf '{"agents": {"evil": {"driver": "cli", "command": ["evil"]}}}\n' >.weft/config.json
 run "$weft" config set rate_per_minute 6
 exits "a file that is not on record can be changed" 0
-like "and that is said" "not on record" "$err"
+like "and that is said" "not trusted" "$err"
 run "$weft" trust --json
 exits "but not trusted by that" 4
 rm .weft/config.json
@@ -149,7 +149,7 @@ printf '{\n  "rate_per_minute": "x"\n}' >.weft/config.json
 run "$weft" reload
 exits "a mistake" 1
 like "its place" ".weft/config.json:2:22: " "$err"
-like "is said to change nothing" "the old one stays in force" "$err"
+like "is said to change nothing" "the old one stays in use" "$err"
 printf '{"default_agent": "claude"}' >.weft/config.json
 run "$weft" reload
 exits "what is not trusted changes nothing either" 4

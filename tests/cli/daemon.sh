@@ -484,7 +484,7 @@ entry appended >>.weft/daemon.log
 follows "follow: what comes" "INFO appended"
 printf '{"timestamp":"2026-01-01T00:00:00.000Z",' >>.weft/daemon.log
 printf '"level":"INFO","message":"in two pieces"}\n' >>.weft/daemon.log
-follows "follow: a line in two pieces" "2026-01-01T00:00:00.000Z INFO in two pieces"
+follows "follow: a line in two pieces" "$(date -d 2026-01-01T00:00:00Z '+%F %T').000 INFO in two pieces"
 : >.weft/daemon.log
 entry "cut" >>.weft/daemon.log
 follows "follow: cut off" "INFO cut"

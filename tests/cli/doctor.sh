@@ -67,7 +67,7 @@ echo '{ "default_agent": "goose" }' >.weft/config.json
 if ! command -v goose >/dev/null; then
     weft doctor
     exits "a configuration that is not on record" 1
-    like "a configuration that is not on record: says so" ".weft/config.json is not the one on record" "$out"
+    like "a configuration that is not on record: says so" ".weft/config.json is not the one that was trusted" "$out"
     like "a configuration that is not on record: what to do" "weft trust" "$out"
     trust
     weft doctor

@@ -46,7 +46,7 @@ done
 for since in 11:00 23:59:59 00:00 2:05 today; do
     weft events --since "$since"
     exits "since $since is a time" 0
-    unlike "since $since is no epoch" "begun anew" "$err"
+    unlike "since $since is no epoch" "started anew" "$err"
 done
 weft events --since 2100-01-01T00:00:00Z
 is "since a time to come" "" "$out"
@@ -64,7 +64,7 @@ exits "a position to come" 0
 like "a position to come: in words" "no such position yet" "$err"
 is "a position to come: nothing" "" "$out"
 weft events --since 00000000000000000000000000000000:5 --json
-like "a position of another epoch: in words" "begun anew" "$err"
+like "a position of another epoch: in words" "started anew" "$err"
 is "a position of another epoch: from the beginning" 1 "$(field "$(head -n 1 <<<"$out")" .gseq)"
 
 # What is no longer kept: a hub that has trimmed, as no short test can make a real one do.
@@ -145,7 +145,7 @@ until_true grep -q task-0003 anew.out
 weft stop
 rm -f .weft/weft.db*
 weft start
-until_true grep -q "begun anew" anew.err
+until_true grep -q "started anew" anew.err
 pass
 started_twice() { [ "$(grep -c '"gseq":1,' anew.out)" = 2 ]; }
 until_true started_twice && pass

@@ -102,7 +102,7 @@ exits "this one" 0
 until_true state "$id" completed
 weft agents logout out
 exits "logged out" 0
-like "logged out: says so" "out has forgotten" "$err"
+like "logged out: says so" "out is logged out" "$err"
 weft agents logout refuses
 exits "not logged out" 8
 like "not logged out: its words" "not today" "$err"

@@ -60,7 +60,7 @@ exits "a tool that fails" 8
 weft mcp call py
 exits "a call of nothing" 2
 weft mcp call nobody x
-exits "a server that is none" 8
+exits "a server that is none" 5
 like "says which there are" "there are: py, none" "$err"
 weft mcp resources py
 like "its resources" "py://a" "$out"

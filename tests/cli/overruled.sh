@@ -35,7 +35,7 @@ check_all() { # WHEN
     like "$1: status: the agent" 'second, chosen with "weft agents use"; the configuration says first' "$out"
     like "$1: status: the rules" "off, switched by hand; the configuration says on" "$out"
     weft agents
-    like "$1: agents" 'second is the default agent, chosen with "weft agents use". The configuration says first' "$err"
+    like "$1: agents" 'second is the default agent, chosen with "weft agents use". The configuration says first' "$(tr '\n' ' ' <<<"$err")"
     weft agents --json
     is "$1: agents for programs" first "$(field "$out" .configured)"
     weft automation

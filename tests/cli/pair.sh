@@ -23,7 +23,7 @@ weft pair --expires soon
 exits "a time that is none" 2
 weft pair --address 203.0.113.9 --no-wait
 exits "an address that is not ours" 8
-like "in words" "no address of this machine" "$err"
+like "in words" "not an address of this machine" "$err"
 weft pair --address localhost --no-wait
 exits "an address that is none" 8
 weft pair --address 127.0.0.1 --name "a b" --no-wait

@@ -85,7 +85,7 @@ plan_state() { [ "$(field "$("$program" plan show "$1" --json)" .state)" = "$2" 
 until_true plan_state "$late" failed
 weft plan show "$late"
 like "what was not done in time" "b     skipped" "$out"
-like "and why" "The plan's time was over" "$out"
+like "and why" "The plan reached its time limit" "$out"
 
 # ---- at a terminal ----
 person '[y/N]=>y\n' "$program" plan add a README

@@ -14,7 +14,7 @@ goes_on() { # NAME STATUS TEXT: the last restart failed with this, and the hub i
 }
 echo '{ "rate_per_minute": "many" }' >.weft/config.json
 weft restart
-goes_on "a mistake" 1 ".weft/config.json:1:22: expected a whole number"
+goes_on "a mistake" 1 ".weft/config.json:1:22: rate_per_minute must be a whole number"
 echo '{ "rate_per_minute": ' >.weft/config.json
 weft restart
 goes_on "half a file" 1 ".weft/config.json:2:1: expected a value"

@@ -97,7 +97,7 @@ finds "a URL that is none" "http:// or https://" \
 "action": {"type": "webhook", "url": @"ws://example.org"} }'
 
 # ---- jobs ----
-finds "a job that never comes" "automation.jobs[0] (a) never comes: there is no such day" "" \
+finds "a job that never comes" "automation.jobs[0] (a) never runs: there is no such day" "" \
     ', "jobs": [{"id": "a", "schedule": @"0 0 31 4 *"}]'
 finds "a second job" "another job of this name" "" ', "jobs": [{"id": "a", "schedule": "0 0 * * *"}, {"id": @"a", "schedule": "0 0 * * *"}]'
 

@@ -22,7 +22,7 @@ cd "$there/none" || exit 1
 chmod 640 "$there/ci.key"
 weft serve --listen unix:x.sock
 exits "a key that others can read" 2
-like "is named" "ci.key, the file of a key: others can read it" "$err"
+like "is named" "ci.key can be read by others" "$err"
 chmod 600 "$there/ci.key"
 mv "$there/ci.key" "$there/ci.kept"
 weft serve --listen unix:x.sock
@@ -37,7 +37,7 @@ like "is said" "there is no key that could make one" "$err"
 configure '{"gates": [{"methods": ["a"]}], "keys": {"a b": {"file": "x"}, "c": {"file": "x", "scopes": "all"}}}'
 weft config check
 exits "config check" 1
-like "a gate that asks for nothing" "asks for nothing" "$err"
+like "a gate that asks for nothing" "has no effect" "$err"
 like "a name that cannot be" "is not a valid name for a key" "$err"
 like "scopes" "scopes must be some of read, work" "$err"
 configure '{"keys": {"a": {"file": "'"$there"'/ci.key"}, "b": {"file": "'"$there"'/ci.key"}}}'

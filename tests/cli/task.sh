@@ -317,7 +317,7 @@ wait $waiter
 END
 weft task cancel "$id"
 person "running, =>\n;;trying again=>\x03;;goes on=>" bash without_hub.sh "$weft"
-like "Ctrl-C without a connection" "cannot be cancelled, and goes on: weft task cancel task-" "$out"
+like "Ctrl-C without a connection" "cannot be cancelled, and goes on: weft task cancel task-" "$(tr -s '\r\n ' ' ' <<<"$out")"
 weft start
 
 person "" "$weft" task submit echo hello

@@ -135,7 +135,7 @@ mistake "a shell that is none" 'unknown shell "tcsh"' completion tcsh
 mistake "no shell" 'which shell' completion
 mistake "params that are no pair" 'is not name=value' call unix:/nowhere m word
 mistake "params that are not JSON" 'this is not JSON' call unix:/nowhere m '{"a":}'
-mistake "params behind all of the params" 'has no place' call unix:/nowhere m '{"a":1}' b=2
+mistake "params behind all of the params" 'cannot be added' call unix:/nowhere m '{"a":1}' b=2
 mistake "a pair that must be JSON" 'is not JSON' call unix:/nowhere m a:=hello
 mistake "a pair without a name" 'is not name=value' call unix:/nowhere m =5
 mistake "a params file that is not there" 'No such file' call unix:/nowhere m @missing.json
@@ -155,6 +155,9 @@ run "$weft" help --json
 like "help --json" '"name":"call"' "$out"
 run "$weft" call --json clal --timeout never
 like "a mistake with --json is JSON too" '{"error":{"exit":2,' "$out"
+
+run "$weft" call clal --nonsense --json
+like "also where --json stands behind the mistake" '{"error":{"exit":2,' "$out"
 
 # ---- completions ----
 for shell in bash zsh fish; do

@@ -123,7 +123,7 @@ def the_command_line():
                 done = weft(made, "answer", question["id"], word)
                 assert (done.returncode == 0) == (want is not None), (kinds, word, done)
                 if want is None:
-                    assert "can only be allowed for good" in done.stderr, done
+                    assert "can only be allowed permanently" in done.stderr, done
                     assert weft(made, "answer", question["id"], "allow_always").returncode == 0
                     want = "id-allow_always"
                 assert ended(connection, task)["output"] == "chose " + want, (kinds, word)
@@ -133,7 +133,7 @@ def the_command_line():
                 want = expected(kinds, "deny" if "allow_once" not in kinds else "allow")
                 done = person(made, steps, *verb, json.dumps({"options": options(kinds)}))
                 assert "chose " + want in done.stdout, (verb, kinds, done)
-        done = person(made, "your answer=>y\n;;for good=>2\n", "task", "submit", "--wait",
+        done = person(made, "your answer=>y\n;;permanently=>2\n", "task", "submit", "--wait",
                       json.dumps({"options": options(["reject_once", "allow_always"])}))
         assert "chose id-allow_always" in done.stdout, done
 

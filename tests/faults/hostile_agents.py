@@ -83,7 +83,7 @@ def answer_all(connection, dice):
         assert ids and len(ids) == len(set(ids)) and all(ids), ids
         try:
             connection.call("question.answer", questionId=question["id"], option=dice.choice(["allow", "deny", *ids]))
-        except Exception as error:  # somebody was first, it is over, or it can only be allowed for good
+        except Exception as error:  # somebody was first, it is over, or it can only be allowed permanently
             assert getattr(error, "code", None) in (-32602, 404, 409), error
 
 

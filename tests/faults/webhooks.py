@@ -185,10 +185,10 @@ def no_rule_asks_about_questions():
 
 def what_is_no_webhook():
     wrong = [({"method": "TRACE"}, "\"PATCH\""), ({"headers": {"Content-Length": "5"}}, "no header"), ({"headers": {"a:b": "5"}}, "no header"),
-             ({"headers": {"A": 5}}, "expected a string"), ({"headers": ["A"]}, "object of strings"), ({"body": 5}, "\"body\" must be"),
-             ({"body": "${env:A"}, "not closed"), ({"body": {"a": ["${env:1A}"]}}, "no name of a variable"),
-             ({"headers": {"A": "${file:relative}"}}, "no path"), ({"headers": {f"A{n}": "" for n in range(33)}}, "more than 32"),
-             ({"url": "${env:A}{{payload.title}}/x"}, "cannot be filled in"), ({"url": "ftp://${env:A}/"}, "the url is wrong"),
+             ({"headers": {"A": 5}}, "must be a string"), ({"headers": ["A"]}, "object of strings"), ({"body": 5}, "\"body\" must be"),
+             ({"body": "${env:A"}, "not closed"), ({"body": {"a": ["${env:1A}"]}}, "not the name of a variable"),
+             ({"headers": {"A": "${file:relative}"}}, "not a path"), ({"headers": {f"A{n}": "" for n in range(33)}}, "more than 32"),
+             ({"url": "${env:A}{{payload.title}}/x"}, "cannot be filled in"), ({"url": "ftp://${env:A}/"}, "the url is not valid"),
              ({"url": "https://${env:A}{{payload.title}}/"}, "cannot be filled in"), ({"url": "${env:A}"}, "")]
     with Hub() as hub:
         for action, why in wrong:

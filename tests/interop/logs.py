@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from datetime import datetime, timezone
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "faults"))
 from hub import PATIENCE, WEFT, Hub, Refused, main, wait_until
@@ -101,14 +102,17 @@ def the_level_counts():
 
 
 def words_for_people():
-    with Hub({"log": {"file": "hub.log", "format": "text", "requests": True}}) as hub:
+    """In the time of the place, as a person reads it; the JSON form is in UTC whatever the place is."""
+    with Hub({"log": {"file": "hub.log", "format": "text", "requests": True}}, env={"TZ": "Somewhere-05:30"}) as hub:
         hub.start()
         connection = hub.connect()
         connection.send({"jsonrpc": "2.0", "id": "two words", "method": "ping"})
         connection.receive()
         with open(os.path.join(hub.folder, "hub.log")) as file:
             last = file.read().splitlines()[-1]
-        assert re.fullmatch(STAMP.pattern + r' INFO  RPC Request method=ping id="two words" duration_ms=[\d.]+ status=success', last), last
+        said = datetime.fromisoformat(last.split()[0])
+        assert last.split()[0].endswith("+05:30") and abs((datetime.now(timezone.utc) - said).total_seconds()) < 3600, last
+        assert re.fullmatch(STAMP.pattern[:-1] + r'\+05:30 INFO  RPC Request method=ping id="two words" duration_ms=[\d.]+ status=success', last), last
 
 
 def on_standard_error():

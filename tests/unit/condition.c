@@ -113,7 +113,7 @@ TEST(refuses) {
         {"{\"field\":\"a\",\"operator\":\"like\"}", "no operator \"like\""},
         {"{\"field\":\"a\",\"operator\":\"eq\"}", "no value"},
         {"{\"field\":\"a\",\"operator\":\"matches\",\"value\":5}", "must be a text"},
-        {"{\"field\":\"a\",\"operator\":\"matches\",\"value\":\"a(b\"}", "wrong at character 4"},
+        {"{\"field\":\"a\",\"operator\":\"matches\",\"value\":\"a(b\"}", "not valid at character 4"},
         {"{\"field\":\"a\",\"operator\":\"matches\",\"value\":\"\\\\C\"}", "regular expression"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

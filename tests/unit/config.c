@@ -36,7 +36,7 @@ static void leave_world(void) {
 }
 
 static void write_file(const char *path, const char *text, size_t len) {
-    umask(077); /* what says who may come in must be for our eyes only */
+    umask(077); /* what decides who has access must be for our eyes only */
     FILE *file = fopen(path, "wb");
     if (!file || fwrite(text, 1, len, file) != len || fclose(file) != 0)
         abort();
@@ -228,22 +228,22 @@ TEST(variables) {
     } rows[] = {
         {"WEFT_LISTEN", " unix:/a  unix:/b ", "listen", "[\"unix:/a\",\"unix:/b\"]", ""},
         {"WEFT_LISTEN", "[\"unix:/a b\"]", "listen", "[\"unix:/a b\"]", ""},
-        {"WEFT_LISTEN", "[\"unix:/a", "listen", NULL, "error WEFT_LISTEN expected an array of URLs for listen\n"},
+        {"WEFT_LISTEN", "[\"unix:/a", "listen", NULL, "error WEFT_LISTEN listen must be an array of URLs\n"},
         {"WEFT_AUTH", "none", "auth", "\"none\"", ""},
-        {"WEFT_AUTH", "perhaps", "auth", NULL, "error WEFT_AUTH expected \"token\" or \"none\" for auth\n"},
+        {"WEFT_AUTH", "perhaps", "auth", NULL, "error WEFT_AUTH auth must be \"token\" or \"none\"\n"},
         {"WEFT_TLS_CERT", "true", "tls.cert", "\"true\"", ""},
         {"WEFT_INSECURE_LISTEN", "1", "insecure_listen", "true", ""},
         {"WEFT_INSECURE_LISTEN", "false", "insecure_listen", "false", ""},
         {"WEFT_INSECURE_LISTEN", "2", "insecure_listen", NULL,
-         "error WEFT_INSECURE_LISTEN expected true or false for insecure_listen\n"},
+         "error WEFT_INSECURE_LISTEN insecure_listen must be true or false\n"},
         {"WEFT_LIMITS_MAX_BATCH", "5", "limits.max_batch", "5", ""},
         {"WEFT_AGENTS", "{\"demo\":{\"about\":\"a\"}}", "agents", "{\"demo\":{\"about\":\"a\"}}", ""},
-        {"WEFT_AGENTS", "claude", "agents", NULL, "error WEFT_AGENTS expected an object of objects for agents\n"},
+        {"WEFT_AGENTS", "claude", "agents", NULL, "error WEFT_AGENTS agents must be an object of objects\n"},
         {"WEFT_DEFAULT_AGENT", "claude", "default_agent", "\"claude\"", ""},
         {"WEFT_DEFAULT_AGENT", "clod", "default_agent", NULL,
          "error environment there is no agent \"clod\" for default_agent\n"},
         {"WEFT_LIMITS_MAX_BATCH", "five", "limits.max_batch", NULL,
-         "error WEFT_LIMITS_MAX_BATCH expected a whole number from 1 to 1000000000 for limits.max_batch\n"},
+         "error WEFT_LIMITS_MAX_BATCH limits.max_batch must be a whole number from 1 to 1000000000\n"},
     };
     make_world();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -271,7 +271,7 @@ TEST(what_is_said) {
     } rows[] = {
         {"{}", 0, ""},
         {"{\"$schema\": 5}", 0, ""},
-        {"[]", -EBADMSG, "error 1:1 expected an object\n"},
+        {"[]", -EBADMSG, "error 1:1 the file must be one JSON object\n"},
         {"// nothing", -EBADMSG, "error 1:11 expected a value\n"},
         {"{\n\n      \"auth\": }", -EBADMSG, "error 3:15 expected a value\n"},
         {"{\"lsten\": 1}", 0, "warning 1:2 unknown key \"lsten\"; did you mean \"listen\"?\n"},
@@ -282,9 +282,9 @@ TEST(what_is_said) {
         {"{\"tls.cert\": \"a\"}", 0, "warning 1:2 unknown key \"tls.cert\"; did you mean \"tls\": {\"cert\": ...}?\n"},
         {"{\"limits\": {\"limits\": {}}}", 0, "warning 1:13 unknown key \"limits.limits\"\n"},
         {"{\"auth\": \"none\", \"auth\": \"token\"}", 0, "warning 1:18 auth is there twice; this one counts\n"},
-        {"{\"auth\": 5}", -EBADMSG, "error 1:10 expected \"token\" or \"none\" for auth\n"},
-        {"{\"auth\": \"x\"}", -EBADMSG, "error 1:10 expected \"token\" or \"none\" for auth\n"},
-        {"{\"token_file\":\n true}", -EBADMSG, "error 2:2 expected a string for token_file\n"},
+        {"{\"auth\": 5}", -EBADMSG, "error 1:10 auth must be \"token\" or \"none\"\n"},
+        {"{\"auth\": \"x\"}", -EBADMSG, "error 1:10 auth must be \"token\" or \"none\"\n"},
+        {"{\"token_file\":\n true}", -EBADMSG, "error 2:2 token_file must be a string\n"},
         {"{\"store\": {\"url\": \"postgres://me:word@db/weft\"}}", -EBADMSG,
          "error 1:19 store.url: a password does not belong here: put it into ~/.pgpass, or into a file that ?passfile=FILE "
          "names\n"},
@@ -294,34 +294,33 @@ TEST(what_is_said) {
         {"{\"store\": {\"url\": \"host=db password=word\"}}", -EBADMSG,
          "error 1:19 store.url: it must begin with postgresql://\n"},
         {"{\"store\": {\"url\": \"postgresql://me@db:5433,other:5432/weft?sslmode=verify-full\"}}", 0, ""},
-        {"{\"token_file\": null}", -EBADMSG, "error 1:16 expected a string for token_file\n"},
+        {"{\"token_file\": null}", -EBADMSG, "error 1:16 token_file must be a string\n"},
         {"{\"token_file\": \"\"}", -EBADMSG, "error 1:16 an empty string in token_file\n"},
         {"{\"token_file\": \"a\\u0000b\"}", -EBADMSG, "error 1:16 a NUL in token_file\n"},
-        {"{\"tls\": []}", -EBADMSG, "error 1:9 expected an object for tls\n"},
-        {"{\"insecure_listen\": 1}", -EBADMSG, "error 1:21 expected true or false for insecure_listen\n"},
-        {"{\"listen\": \"unix:/a\"}", -EBADMSG, "error 1:12 expected an array of URLs for listen\n"},
-        {"{\"listen\": [\"unix:/a\",\n 5]}", -EBADMSG, "error 2:2 expected a string in listen\n"},
+        {"{\"tls\": []}", -EBADMSG, "error 1:9 tls must be an object\n"},
+        {"{\"insecure_listen\": 1}", -EBADMSG, "error 1:21 insecure_listen must be true or false\n"},
+        {"{\"listen\": \"unix:/a\"}", -EBADMSG, "error 1:12 listen must be an array of URLs\n"},
+        {"{\"listen\": [\"unix:/a\",\n 5]}", -EBADMSG, "error 2:2 listen must have only strings\n"},
         {"{\"listen\": [\"tcp://a\"]}", -EBADMSG,
          "error 1:13 tcp://a: the URL needs a port, for example tcp://127.0.0.1:4000\n"},
-        {"{\"rate_per_minute\": -1}", -EBADMSG,
-         "error 1:21 expected a whole number from 0 to 1000000000 for rate_per_minute\n"},
-        {"{\"rate_per_minute\": 1.5}", -EBADMSG,
-         "error 1:21 expected a whole number from 0 to 1000000000 for rate_per_minute\n"},
+        {"{\"rate_per_minute\": -1}", -EBADMSG, "error 1:21 rate_per_minute must be a whole number from 0 to 1000000000\n"},
+        {"{\"rate_per_minute\": 1.5}", -EBADMSG, "error 1:21 rate_per_minute must be a whole number from 0 to 1000000000\n"},
         {"{\"rate_per_minute\": \"1\"}", -EBADMSG,
-         "error 1:21 expected a whole number from 0 to 1000000000 for rate_per_minute\n"},
+         "error 1:21 rate_per_minute must be a whole number from 0 to 1000000000\n"},
         {"{\"limits\": {\"max_body\": 67108865}}", -EBADMSG,
-         "error 1:25 expected a whole number from 1 to 67108864 for limits.max_body\n"},
+         "error 1:25 limits.max_body must be a whole number from 1 to 67108864\n"},
         {"{\"limits\": {\"max_body\": 0}}", -EBADMSG,
-         "error 1:25 expected a whole number from 1 to 67108864 for limits.max_body\n"},
+         "error 1:25 limits.max_body must be a whole number from 1 to 67108864\n"},
         {"{\"limits\": {\"out_soft\": 9000000}}", -EBADMSG, "error 1:25 limits.out_soft is more than limits.out_hard\n"},
         {"{\"default_agent\":\n\"claud\"}", -EBADMSG,
          "error 2:1 there is no agent \"claud\" for default_agent; did you mean \"claude\"?\n"},
         {"{\"agents\": {\"mine\": {\"driver\": \"demo\"}}, \"default_agent\": \"mine\"}", 0, ""},
         {"{\"checkers\": {\"c\": [\"cc\", \"{file}\"], \"go\": [\"vet\"]}}", 0, ""},
-        {"{\"checkers\": []}", -EBADMSG, "error 1:14 expected an object of arrays of strings for checkers\n"},
-        {"{\"checkers\": {\"c\": \"cc\"}}", -EBADMSG, "error 1:20 expected an array of strings for checkers.c\n"},
-        {"{\"checkers\": {\"c\": []}}", -EBADMSG, "error 1:20 expected at least one string for checkers.c\n"},
-        {"{\"checkers\": {\"c\": [\"\"]}}", -EBADMSG, "error 1:21 expected the name of a program first for checkers.c\n"},
+        {"{\"checkers\": []}", -EBADMSG, "error 1:14 checkers must be an object of arrays of strings\n"},
+        {"{\"checkers\": {\"c\": \"cc\"}}", -EBADMSG, "error 1:20 checkers.c must be an array of strings\n"},
+        {"{\"checkers\": {\"c\": []}}", -EBADMSG, "error 1:20 checkers.c must be an array with at least one string\n"},
+        {"{\"checkers\": {\"c\": [\"\"]}}", -EBADMSG,
+         "error 1:21 checkers.c must be an array that begins with the name of a program\n"},
         {"{\"agents\": {\"mine\": {\"driver\": \"planner\", \"command\": [\"x\"]}}, \"roles\": {\"executor\": [\"mine\", "
          "\"demo\"]}}",
          0, ""},
@@ -334,8 +333,8 @@ TEST(what_is_said) {
         {"{\"roles\": {\"executor\": [\"unix:/x\"]}}", -EBADMSG,
          "error 1:24 there is no agent \"unix:/x\" for roles.executor\n"},
         {"{\"agents\": {\"mine\": {\"driver\": \"planner\"}}}", -EBADMSG, "error 1:21 agents.mine has no \"command\"\n"},
-        {"{\"agents\": []}", -EBADMSG, "error 1:12 expected an object of objects for agents\n"},
-        {"{\"agents\": {\"a\": 5}}", -EBADMSG, "error 1:18 expected an object for agents.a\n"},
+        {"{\"agents\": []}", -EBADMSG, "error 1:12 agents must be an object of objects\n"},
+        {"{\"agents\": {\"a\": 5}}", -EBADMSG, "error 1:18 agents.a must be an object\n"},
         {"{\"agents\": {\"a\": {\"about\": \"b\"}}}", -EBADMSG,
          "error 1:18 agents.a has no \"driver\", and no agent of this name comes with Weft\n"},
         {"{\"agents\": {\"a\": {\"driver\": \"acp\"}}}", -EBADMSG, "error 1:18 agents.a has no \"command\"\n"},
@@ -349,21 +348,21 @@ TEST(what_is_said) {
         {"{\"agents\": {\"claude\": {\"command\": [\"\"]}}}", -EBADMSG,
          "error 1:36 agents.claude has no program in \"command\"\n"},
         {"{\"agents\": {\"claude\": {\"command\": [\"a\",\n 7], \"env\": {\"A=\": \"b\"}, \"persona\": []}}}", -EBADMSG,
-         "error 2:2 expected a string for agents.claude.command\n"
+         "error 2:2 agents.claude.command must be a string\n"
          "error 2:14 \"A=\" is not a valid name for a variable in agents.claude.env\n"
-         "error 2:37 expected at least one string for agents.claude.persona\n"},
+         "error 2:37 agents.claude.persona must be an array with at least one string\n"},
         {"{\"agents\": {\"claude\": {\"about\": \"\", \"permission\": \"yes\", \"timeout_ms\": 1.5}}}", -EBADMSG,
          "error 1:33 an empty string in agents.claude.about\n"
-         "error 1:51 expected \"ask\" or \"allow\" or \"deny\" for agents.claude.permission\n"
-         "error 1:72 expected a whole number from 0 to 2678400000 for agents.claude.timeout_ms\n"},
+         "error 1:51 agents.claude.permission must be \"ask\" or \"allow\" or \"deny\"\n"
+         "error 1:72 agents.claude.timeout_ms must be a whole number from 0 to 2678400000\n"},
         {"{\"automation\": {\"rules\": [{\"id\": \"r\", \"trigger\": {}}]}}", -EBADMSG,
          "error 1:27 automation.rules[0] has no \"action\"\n"},
         {"{\"automation\": {\"rules\": [{\"id\": \"r\", \"trigger\": {},\n \"action\": {\"type\": \"agent\"}}]}}", -EBADMSG,
          "error 2:12 automation.rules[0].action has no \"prompt\"\n"},
         {"{\"automation\": {\"jobs\": [{\"id\": \"j\", \"schedule\": \"* * * * *\"}, null]}}", -EBADMSG,
-         "error 1:64 expected an object for automation.jobs[1]\n"},
+         "error 1:64 automation.jobs[1] must be an object\n"},
         {"{\"auth\": 1,\n\"tls\": 2,\n\"lsten\": 3}", -EBADMSG,
-         "error 1:10 expected \"token\" or \"none\" for auth\nerror 2:8 expected an object for tls\n"
+         "error 1:10 auth must be \"token\" or \"none\"\nerror 2:8 tls must be an object\n"
          "warning 3:1 unknown key \"lsten\"; did you mean \"listen\"?\n"},
     };
     make_world();

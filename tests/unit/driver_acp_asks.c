@@ -89,7 +89,7 @@ TEST(what_cannot_be_asked) {
     static const struct {
         const char *what, *params, *heard;
     } rows[] = {
-        {"no schema", "\"sessionId\":\"s1\",\"mode\":\"form\",\"message\":\"m\"", "hear=the form is no object"},
+        {"no schema", "\"sessionId\":\"s1\",\"mode\":\"form\",\"message\":\"m\"", "hear=the form is not an object"},
         {"a field of another kind",
          "\"sessionId\":\"s1\",\"mode\":\"form\",\"message\":\"m\",\"requestedSchema\":{\"properties\":{\"a\":{\"type\":"
          "\"object\"}}}",

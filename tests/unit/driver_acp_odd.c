@@ -138,7 +138,7 @@ TEST(fails) {
         {"no ACP agent", "protocolError", "is it an ACP agent?", true, {"", "say=Usage: agent [options]", "linger"}},
         {"an answer that is none",
          "protocolError",
-         "proper answer to initialize",
+         "valid answer to initialize",
          true,
          {"", "hear=initialize", "say={\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{},\"error\":{}}", "linger"}},
         {"initialize refused",

@@ -28,13 +28,13 @@ TEST(which_forms_can_be_filled_in) {
          "\"x\","
          "\"title\":\"X\"}]}}}}",
          NULL},
-        {"[]", "the form is no object"},
-        {"{\"properties\":[]}", "its properties are no object"},
+        {"[]", "the form is not an object"},
+        {"{\"properties\":[]}", "its properties are not an object"},
         {"{\"properties\":{\"a\":{\"type\":\"object\"}}}", "a is of a kind that nobody can fill in"},
         {"{\"properties\":{\"a\":7}}", "a is of a kind"},
         {"{\"properties\":{\"a\":{\"type\":\"array\",\"items\":{}}}}", "a is of a kind"},
         {"{\"properties\":{\"a\":{\"type\":\"string\",\"enum\":[]}}}", "a has nothing to choose from"},
-        {"{\"properties\":{\"a\":{\"type\":\"string\",\"enum\":[7]}}}", "a has a choice that is no text"},
+        {"{\"properties\":{\"a\":{\"type\":\"string\",\"enum\":[7]}}}", "a has a choice that is not a text"},
         {"{\"properties\":{\"a\":{\"type\":\"string\"},\"\\u0061\":{\"type\":\"string\"}}}", "a is there twice"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -93,7 +93,7 @@ TEST(what_is_filled_in) {
          false},
         {"{\"name\":\"ab\",\"port\":8.0e1}", "{\"name\":\"ab\",\"port\":8.0e1,\"fast\":false}", false},
         {"{}", "name is missing", true},
-        {"[]", "is no object", true},
+        {"[]", "is not an object", true},
         {"{\"name\":\"a\"}", "name must have at least 2 characters", true},
         {"{\"name\":\"abcde\"}", "name must have at most 4 characters", true},
         {"{\"name\":7}", "name must be a text", true},
@@ -116,7 +116,7 @@ TEST(what_is_filled_in) {
         {"{\"name\":\"ab\",\"day\":\"2026-12-01x\"}", "day must be a date", true},
         {"{\"name\":\"ab\",\"at\":\"2026-12-01\"}", "at must be a date and a time", true},
         {"{\"name\":\"ab\",\"url\":\"x y\"}", "url must be a URI", true},
-        {"{\"name\":\"ab\",\"more\":1}", "more is no field of the form", true},
+        {"{\"name\":\"ab\",\"more\":1}", "more is not a field of the form", true},
     };
     weft_doc *schema = parse(form);
     char why[WEFT_FORM_WHY];

@@ -6,6 +6,7 @@
 
 #include "harness.h"
 #include "text_width.h"
+#include "utf8.h"
 
 /* Type keys; the last result. */
 static weft_edit type_keys(weft_line_editor *editor, const char *keys) {
@@ -211,5 +212,58 @@ TEST(keys_by_chance) {
     }
 }
 
-TEST_MAIN(CASE(keys_and_what_they_leave) CASE(what_ends_a_message) CASE(what_was_entered_before) CASE(limits)
-              CASE(the_row_has_the_cursor) CASE(keys_by_chance))
+static bool is_utf8(const char *text, size_t len) {
+    for (size_t n; len; text += n, len -= n)
+        if (!(n = (unsigned char) *text < 0x80 ? 1 : weft__utf8_len(text, len)))
+            return false;
+    return true;
+}
+
+/* A session of keys in which one allocation after the other fails: what fits is there, nothing is left over, and what was
+ * typed is never lost by looking at something else. */
+TEST(failing_allocations) {
+    static const char keys[] = "one \xc3\xa4\n"          /* a message */
+                               "two words\x17\x19\n"     /* cut and put back */
+                               "draft\x1b[A\x1b[A\x1b[B" /* looks at earlier ones */
+                               "\x12one\x1b[B\x1b[B"     /* searches */
+                               "\x1b[200~a\rb\x1b[201~\x15\x19\n";
+    test_memory memory;
+    long fail_at = 1;
+    do {
+        weft_line_editor editor = {.alloc = &memory.alloc};
+        test_memory_init(&memory, fail_at);
+        for (const char *key = keys; *key; key++) {
+            if (weft__line_editor_byte(&editor, (unsigned char) *key) == WEFT_EDIT_LINE)
+                weft__line_editor_next(&editor);
+            size_t len = weft__buf_len(&editor.text);
+            CHECK(editor.cursor <= len && editor.history_count <= 3 && editor.place <= editor.history_count);
+            CHECK(len == 0 || is_utf8(weft__buf_head(&editor.text), len));
+        }
+        weft__line_editor_done(&editor);
+        CHECK_INT(memory.live, 0);
+    } while (memory.count >= fail_at++);
+    CHECK(fail_at > 10);
+}
+
+TEST(without_memory_what_was_typed_stays) {
+    test_memory memory;
+    weft_line_editor editor = {.alloc = &memory.alloc};
+    test_memory_init(&memory, 0);
+    enter(&editor, "earlier");
+    type_keys(&editor, "hello");
+    memory.fail_at = memory.count + 1;
+    type_keys(&editor, "\x1b[A"); /* there is no memory to keep it in meanwhile */
+    CHECK_STR(weft__line_editor_text(&editor), "hello");
+    type_keys(&editor, "\x1b[A");
+    CHECK_STR(weft__line_editor_text(&editor), "earlier");
+    type_keys(&editor, "\x1b[B");
+    memory.fail_at = memory.count + 1;
+    CHECK_STR(weft__line_editor_text(&editor), "hello"); /* Enter needs no memory */
+    CHECK_INT(memory.count, memory.fail_at - 1);
+    weft__line_editor_done(&editor);
+    CHECK_INT(memory.live, 0);
+}
+
+TEST_MAIN(CASE(failing_allocations) CASE(without_memory_what_was_typed_stays) CASE(keys_and_what_they_leave)
+              CASE(what_ends_a_message) CASE(what_was_entered_before) CASE(limits) CASE(the_row_has_the_cursor)
+                  CASE(keys_by_chance))

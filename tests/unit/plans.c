@@ -286,7 +286,7 @@ TEST(the_time_limit) {
     CHECK(engine_wait(&w, &plans_ready, 1));
     CHECK_TEXT(states(made.id), 3, "xsc");
     CHECK_STR(step_of(made.id, "a")->reason, "timeLimit");
-    CHECK_STR(step_of(made.id, "b")->error, "The plan's time was over.");
+    CHECK_STR(step_of(made.id, "b")->error, "The plan reached its time limit.");
     CHECK_INT(weft__plans_await(plans, made.id, &waiter), -EALREADY);
     end(&w);
 }

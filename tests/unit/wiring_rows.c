@@ -110,12 +110,12 @@ TEST(configuration_knows_the_rows) {
         const char *said;
     } rows[] = {
         {"{\"store\":{\"kind\":\"shelf\"}}", 0, ""},
-        {"{\"store\":{\"kind\":\"paper\"}}", -EBADMSG, "expected \"sqlite\" or \"memory\" or \"shelf\" for store.kind"},
+        {"{\"store\":{\"kind\":\"paper\"}}", -EBADMSG, "store.kind must be \"sqlite\" or \"memory\" or \"shelf\""},
         {"{\"agents\":{\"a\":{\"driver\":\"played\"}}}", 0, ""},
         {"{\"agents\":{\"a\":{\"driver\":\"played\",\"command\":[\"x\"]}}}", -EBADMSG,
          "agents.a has a driver that brings its agent: there is no \"command\""},
         {"{\"agents\":{\"a\":{\"driver\":\"cli\",\"command\":[\"x\"]}}}", -EBADMSG,
-         "expected \"acp\" or \"played\" or \"demo\" for agents.a.driver"},
+         "agents.a.driver must be \"acp\" or \"played\" or \"demo\""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         weft_config config;

@@ -162,7 +162,8 @@ weft_exit weft__target_take(weft_app *app, weft_target *ret) {
 
 weft_exit weft__target_fail(const weft_app *app, const weft_target *target, int r, const char *trouble) {
     if (target->here && r == -EACCES && target->scheme->flags & WEFT_KNOWS_USER)
-        return weft__fail(app, WEFT_UNREACHABLE, "A hub works for the user who owns its folder; this socket is not its own.",
+        return weft__fail(app, WEFT_UNREACHABLE,
+                          "A hub works only for the user who owns its folder; this socket is another user's.",
                           "%s: another user's process listens there", target->shown);
     if (target->here && r == -ECONNREFUSED)
         return weft__fail(app, WEFT_UNREACHABLE, "\"weft start\" starts it again; \"weft logs\" may say why it ended.",

@@ -53,11 +53,11 @@ static void on_followed_notification(weft_peer *peer, const char *method, const 
 
 const char *weft__gap_words(const char *reason) {
     if (strcmp(reason, "trimmed") == 0)
-        return "the events after this position are no longer kept; going on with the oldest there is";
+        return "the events after this position are no longer kept; continuing with the oldest that is kept";
     if (strcmp(reason, "epochChanged") == 0)
-        return "the journal was begun anew, earlier positions mean nothing in it; going on with its beginning";
+        return "the journal was started anew, so earlier positions do not count; continuing from its beginning";
     if (strcmp(reason, "futureSeq") == 0)
-        return "there is no such position yet; going on with what comes next";
+        return "there is no such position yet; continuing with the next event";
     return reason;
 }
 

@@ -61,7 +61,7 @@ weft_exit weft__hubs_load(const weft_app *app, weft_hub_rows *ret) {
     if (r < 0 && r != -ENOENT)
         status = weft__fail(app, WEFT_FAILED, NULL, "%s: %s", path, weft__private_why(r));
     else if (r >= 0 && !parse_hubs(text, (size_t) r, ret))
-        status = weft__fail(app, WEFT_FAILED, "Move it away to begin anew.", "%s: this is not what Weft wrote", path);
+        status = weft__fail(app, WEFT_FAILED, "Move it away to begin anew.", "%s: this file was not written by Weft", path);
     weft__free(NULL, text);
     return status;
 }

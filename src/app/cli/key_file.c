@@ -64,7 +64,7 @@ weft_exit weft__key_read(const weft_app *app, const char *path, char **ret) {
         status = refuse_key(app, path, weft__private_why(r));
     else if (open)
         status = weft__fail(app, WEFT_USAGE, "chmod 600 FILE, and think about who may have read it.",
-                            "%s, the file of a key: others can read it", path);
+                            "the key file %s can be read by others", path);
     else
         status = take_secret(app, path, text, (size_t) r, ret);
     OPENSSL_cleanse(text, sizeof text);

@@ -71,9 +71,12 @@ static void put_subject(char subject[32], const char *name) {
 }
 
 /* What is in a row's schema alone, made readable by its own example. */
-static void put_example_params(FILE *to, const weft_method *row, const char *subject) {
+static void put_example_params(FILE *to, const weft_method *row, const char *name, const char *subject) {
     weft_doc *doc = NULL;
-    if (row->examples && row->examples->name && row->examples->params)
+    const char *written = weft__sample_of_method(name);
+    if (written)
+        fputs(written, to);
+    else if (row->examples && row->examples->name && row->examples->params)
         fputs(row->examples->params, to);
     else if (row->params_schema && !(row->params && row->params->name) &&
              weft_doc_parse(row->params_schema, strlen(row->params_schema), NULL, &doc) >= 0)
@@ -99,7 +102,7 @@ static void put_form(FILE *to, const weft_method *row, const char *name) {
     put_subject(subject, name);
     put_param_rows(to, row->params);
     fprintf(to, "\n```json\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":", name);
-    put_example_params(to, row, subject);
+    put_example_params(to, row, name, subject);
     fputs("}\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":", to);
     put_example_result(to, row, subject);
     fputs("}\n```\n", to);

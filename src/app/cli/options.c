@@ -184,8 +184,17 @@ static weft_exit read_letters(reader *reading) {
     return WEFT_DONE;
 }
 
+/* A mistake is explained in JSON wherever --json stands, also behind the mistake. */
+static bool has_json_option(char **argv) {
+    for (; *argv && strcmp(*argv, "--") != 0; argv++)
+        if (strcmp(*argv, "--json") == 0)
+            return true;
+    return false;
+}
+
 weft_exit weft__options_read(weft_app *app, char **argv) {
     reader reading = {.app = app, .at = argv};
+    app->common.json = has_json_option(argv);
     char **kept = argv;
     bool ended = false;
     for (; *reading.at; reading.at++) {

@@ -131,7 +131,7 @@ weft_exit weft__params_read(const weft_app *app, char **args, weft_doc **ret) {
     if (!is_whole_params(first))
         return parse_pairs(app, args, ret);
     if (args[1])
-        return weft__misused(app, "\"%s\" is all of the params already, so \"%s\" has no place", first, args[1]);
+        return weft__misused(app, "\"%s\" is already all of the params; \"%s\" cannot be added", first, args[1]);
     if (*first == '@')
         return parse_file(app, first + 1, ret);
     if (*first == '-')

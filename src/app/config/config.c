@@ -90,7 +90,7 @@ static void hold_back(loading *self, const weft_key *key, const weft_json *at) {
     weft_checking checking = {self->to, self->file->foreign ? NULL : self->file, self->file->path, self->config->alloc};
     self->config->held++;
     weft__config_say(&checking, self->file->foreign ? NULL : at, true,
-                     "%s says %s, and this file is not on record as yours; \"weft trust\" shows it and asks", key->path,
+                     "%s decides %s, but you have not trusted this file; \"weft trust\" shows it and asks", key->path,
                      key->door);
 }
 
@@ -145,7 +145,7 @@ static int take_group(loading *self, const weft_json *value, const char *path) {
     if (weft_typeof(value) == WEFT_OBJECT)
         return take_config_object(self, value, path);
     weft__config_say(&(weft_checking){.to = self->to, .file = self->file, .where = self->file->path}, value, true,
-                     "expected an object for %s", path);
+                     "%s must be an object", path);
     return note_mistake(self, -EBADMSG);
 }
 

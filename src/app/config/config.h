@@ -65,7 +65,7 @@ typedef struct weft_key {
     weft_choices choices;
     int64_t min, max; /* of a number or a size */
     bool live;        /* SIGHUP changes it while the daemon runs */
-    const char *door; /* "who may come in", "what runs": not taken from a project's file that is not on record (trust.h);
+    const char *door; /* "who has access", "what runs": not taken from a project's file that is not on record (trust.h);
                          NULL: it opens none */
     const char *(*refuse)(const char *text); /* of a text: what is wrong with it, without saying it; NULL: it is fine */
     const weft_shape *shape;                 /* of what a structured value is made of */

@@ -34,7 +34,7 @@ void weft__warn_about(const weft_app *app, const weft_remark *remark) {
 static int refuse_value(const weft_checking *checking, const weft_key *key, const weft_json *value) {
     char wants[WEFT_KEY_TEXT];
     weft__key_wants(key, wants);
-    weft__config_say(checking, value, true, "expected %s for %s", wants, key->path);
+    weft__config_say(checking, value, true, "%s must be %s", key->path, wants);
     return -EBADMSG;
 }
 
@@ -44,7 +44,7 @@ static int check_text_value(const weft_checking *checking, const weft_key *key, 
     if (weft_typeof(value) != WEFT_STRING) {
         if (key->kind == WEFT_KEY_text || key->kind == WEFT_KEY_money)
             return refuse_value(checking, key, value);
-        weft__config_say(checking, value, true, "expected a string in %s", key->path);
+        weft__config_say(checking, value, true, "%s must have only strings", key->path);
         return -EBADMSG;
     }
     int r = weft_bytes_of(value, &bytes);

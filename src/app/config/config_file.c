@@ -137,7 +137,7 @@ static int parse_config(weft_config_file *file, const weft_remarks *to, const we
     const weft_json *root = weft_doc_root(file->doc);
     if (weft_typeof(root) == WEFT_OBJECT)
         return 1;
-    weft__config_say(&(weft_checking){to, file, file->path}, root, true, "expected an object");
+    weft__config_say(&(weft_checking){to, file, file->path}, root, true, "the file must be one JSON object");
     return -EBADMSG;
 }
 

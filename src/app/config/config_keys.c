@@ -23,7 +23,7 @@
 #define MANY_TOKENS 1000000000000
 
 /* What a file that came with a project must not say; "NAME says ...". */
-#define COMES_IN "who may come in"
+#define COMES_IN "who has access"
 #define RUNS "what runs"
 #define WRITES "what is written where"
 #define SPENDS "what may be spent"
@@ -109,12 +109,12 @@ static const weft_shape action_shape[] = {
     {PART(text, "prompt", "agent: what to do; {{payload.path}} stands for a member of the event")},
     {PART(text, "agent", "agent: which one (default default_agent)")},
     {PART(number, "priority", "agent: higher runs first"), .min = -MANY, .max = MANY},
-    {PART(text, "message", "notify: what to say; webhook: what goes with it")},
+    {PART(text, "message", "notify: the message; webhook: a message to send with the event")},
     {PART(text, "channel", "notify: where to say it")},
     {PART(text, "url", "webhook: where to send it; ${env:NAME} and ${file:PATH} are secrets")},
     {PART(text, "method", "webhook: how (default POST)"), .choices = {"POST PUT PATCH GET DELETE"}},
-    {PART(env, "headers", "webhook: more headers, with holes and secrets")},
-    {PART(any, "body", "webhook: a text, or JSON, with holes and secrets (default: the event)")},
+    {PART(env, "headers", "webhook: more headers, with {{...}} and secrets")},
+    {PART(any, "body", "webhook: a text, or JSON, with {{...}} and secrets (default: the event)")},
     {0},
 };
 
@@ -131,10 +131,10 @@ static const weft_shape rule_shape[] = {
     {PART(text, "description", "for people")},
     {PART(object, "trigger", "which events"), .members = trigger_shape, .must = true},
     {PART(object, "action", "what happens then"), .members = action_shape, .must = true},
-    {PART(flag, "enabled", "until somebody switches it (default true)")},
-    {PART(number, "cooldownMs", "how long it rests after it fired (default 5000)"), .max = MONTH_MS},
+    {PART(flag, "enabled", "whether it may fire, until \"weft automation\" switches it (default true)")},
+    {PART(number, "cooldownMs", "after it fired, how long it does not fire again (default 5000)"), .max = MONTH_MS},
     {PART(flag, "requiresApproval", "a person is asked first")},
-    {PART(list, "conditions", "all of which the event must meet"), .members = condition_shape},
+    {PART(list, "conditions", "conditions that must all hold for the event"), .members = condition_shape},
     {0},
 };
 
@@ -198,7 +198,7 @@ static int check_gate(const weft_checking *checking, const char *path, const cha
     for (size_t i = 0; i < sizeof asks / sizeof asks[0]; i++)
         if (weft_get(gate, asks[i]).text)
             return 0;
-    weft__config_say(checking, gate, true, "%s asks for nothing: it needs require, rate_per_minute, max_message or allow",
+    weft__config_say(checking, gate, true, "%s has no effect: it needs require, rate_per_minute, max_message or allow",
                      path);
     return -EBADMSG;
 }
@@ -255,8 +255,7 @@ const weft_key weft__keys[] = {
      .option = "allow-origin", .live = true, .door = COMES_IN},
     {KEY(flag, "insecure_listen", insecure_listen, "false", "listen beyond this machine without TLS"),
      .option = "insecure-listen", .door = COMES_IN},
-    {KEY(flag, "pair.keep", pair_keep, "false", "open the door for paired devices again when the hub starts"),
-     .door = COMES_IN},
+    {KEY(flag, "pair.keep", pair_keep, "false", "let paired devices connect again when the hub starts"), .door = COMES_IN},
     {KEY(text, "web", web, NULL, "serve the dashboard from this folder, the source's web/, instead of from the program"),
      .door = COMES_IN},
     {KEY(named, "keys", key_rows, "{}", "keys for signed requests, by the name that requests give as key_id"),

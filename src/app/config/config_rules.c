@@ -129,8 +129,8 @@ static void judge_agent(judging *self, size_t index, const weft_json *rule) {
     const char *best = suggestion.best;
     self->wrong = true;
     name_rule(self, index, name);
-    weft__config_say(&self->checking, &at, true, "%s can do nothing: there is no agent \"%.64s\"%s%.64s%s", name, is->agent,
-                     best ? "; did you mean \"" : "", best ? best : "", best ? "\"?" : "");
+    weft__config_say(&self->checking, &at, true, "%s cannot start a task: there is no agent \"%.64s\"%s%.64s%s", name,
+                     is->agent, best ? "; did you mean \"" : "", best ? best : "", best ? "\"?" : "");
 }
 
 /* ---- one rule ---- */
@@ -202,12 +202,12 @@ static void judge_job(judging *self, size_t index, const weft_json *job) {
     weft_cron cron;
     if (weft__cron_parse(weft_str_of(&schedule, ""), &cron, &why) < 0) {
         self->wrong = true;
-        weft__config_say(&self->checking, &schedule, true, "automation.jobs[%zu] (%.48s) never comes: %s", index, id, why);
+        weft__config_say(&self->checking, &schedule, true, "automation.jobs[%zu] (%.48s) never runs: %s", index, id, why);
     }
     if (is_second_job(self, index, id)) {
         self->wrong = true;
         weft__config_say(&self->checking, &name, true,
-                         "automation.jobs[%zu] (%.48s) never comes: there is another job of this name before it", index, id);
+                         "automation.jobs[%zu] (%.48s) never runs: there is another job of this name before it", index, id);
     }
 }
 

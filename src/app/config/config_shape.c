@@ -20,7 +20,7 @@ typedef struct part {
 static int check_members(const part *self, const weft_shape *members, const weft_json *value);
 
 static int refuse_part(const part *self, const weft_json *at, const char *wants) {
-    weft__config_say(self->checking, at, true, "expected %s for %s", wants, self->path);
+    weft__config_say(self->checking, at, true, "%s must be %s", self->path, wants);
     return -EBADMSG;
 }
 
@@ -94,7 +94,7 @@ static int check_strings(const part *self, const weft_shape *shape, const weft_j
         result = r < 0 ? r : result;
     }
     if (count < (size_t) shape->min)
-        return refuse_part(self, value, "at least one string");
+        return refuse_part(self, value, "an array with at least one string");
     if (count <= WEFT_MAX_TEXTS)
         return result;
     weft__config_say(self->checking, value, true, "%s has more than %d items", self->path, WEFT_MAX_TEXTS);
@@ -202,7 +202,7 @@ int weft__config_check_shape(const weft_checking *checking, const weft_key *key,
     char wants[WEFT_KEY_TEXT];
     weft__key_wants(key, wants);
     if (weft_typeof(value) != (key->kind == WEFT_KEY_named ? WEFT_OBJECT : WEFT_ARRAY)) {
-        weft__config_say(checking, value, true, "expected %s for %s", wants, key->path);
+        weft__config_say(checking, value, true, "%s must be %s", key->path, wants);
         return -EBADMSG;
     }
     for (weft_iter it = weft_iterate(value); weft_next(&it); count++) {
@@ -230,7 +230,7 @@ static int check_argv(const weft_checking *checking, const weft_key *key, const 
     int r = check_part(&item, &argv, &it->value);
     if (r >= 0)
         r = read_part_text(&item, &first, &program);
-    return r < 0 || *program ? r : refuse_part(&item, &first, "the name of a program first");
+    return r < 0 || *program ? r : refuse_part(&item, &first, "an array that begins with the name of a program");
 }
 
 int weft__config_check_argvs(const weft_checking *checking, const weft_key *key, const weft_json *value) {

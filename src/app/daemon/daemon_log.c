@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "buf.h"
@@ -18,6 +19,7 @@
 
 /* Weeks of an ordinary daemon's talk, and nothing that would matter on a disk. */
 #define MAX_LOG (10 * 1024 * 1024)
+#define LOCAL_STAMP 48
 
 static const char *const levels[] = {WEFT_LOG_DEBUG, WEFT_LOG_INFO, WEFT_LOG_WARN, WEFT_LOG_ERROR};
 
@@ -75,11 +77,25 @@ void weft__log_rotate(weft_log *log) {
         weft__log_take_stderr(log);
 }
 
-/* "2026-01-31T12:34:56.789Z WARN  what happened method=ping id=1": members behind it in the order they have, strings without
- * quotes where nothing in them needs any. */
+/* The time here, as everything that is said to a person has it; with its distance to UTC, because a log is read elsewhere.
+ */
+static const char *local_text(char ret[LOCAL_STAMP]) {
+    struct timespec now;
+    struct tm here;
+    char zone[8];
+    clock_gettime(CLOCK_REALTIME, &now);
+    localtime_r(&now.tv_sec, &here);
+    size_t n = strftime(ret, LOCAL_STAMP, "%Y-%m-%dT%H:%M:%S", &here);
+    strftime(zone, sizeof zone, "%z", &here); /* +0100 */
+    snprintf(ret + n, LOCAL_STAMP - n, ".%03d%.3s:%s", (int) (now.tv_nsec / 1000000), zone, zone + 3);
+    return ret;
+}
+
+/* "2026-01-31T12:34:56.789+01:00 WARN  what happened method=ping id=1": members behind it in the order they have, strings
+ * without quotes where nothing in them needs any. */
 static void put_words(const weft_screen *screen, const char *level, const char *message, const weft_json *data) {
-    char now[WEFT_STAMP];
-    fprintf(screen->file, "%s %-5s ", weft__clock_text(now), level);
+    char now[LOCAL_STAMP];
+    fprintf(screen->file, "%s %-5s ", local_text(now), level);
     weft__put_text(screen, message, strlen(message));
     for (weft_iter it = weft_iterate(data); data->text && weft_next(&it);) {
         const char *text = weft_str_of(&it.value, "");

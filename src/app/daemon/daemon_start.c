@@ -356,5 +356,7 @@ weft_exit weft__daemon_start(weft_app *app, char **args) {
         again = false;
         status = try_once(app, args, &again);
     }
-    return again ? weft__fail(app, WEFT_BUSY, "Try again in a moment.", "others start and stop a daemon here") : status;
+    return again ? weft__fail(app, WEFT_BUSY, "Try again in a moment.",
+                              "another command is starting or stopping the daemon here")
+                 : status;
 }

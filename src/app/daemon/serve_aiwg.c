@@ -189,7 +189,7 @@ static void import_tasks(weft_serve_aiwg *self) {
         r = import_text(self, text, len);
     if (r < 0)
         weft__warn(self->daemon->app, "weft serve: " TASKS ": it is not taken over: %s",
-                   r == -EINVAL || r == -EBADMSG ? "it is no JSON" : weft_strerror(r));
+                   r == -EINVAL || r == -EBADMSG ? "it is not JSON" : weft_strerror(r));
     weft__free(NULL, text);
 }
 

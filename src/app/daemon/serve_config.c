@@ -198,7 +198,7 @@ bool weft__serve_config_hung_up(const weft_serve_config *self) {
 
 /* Why the old one stays. */
 static const char *why_kept(int r) {
-    return r == -EKEYREJECTED ? "the configuration is not on record (\"weft trust\" shows it and asks)"
+    return r == -EKEYREJECTED ? "the configuration is not trusted (\"weft trust\" shows it and asks)"
            : r == -EBADMSG    ? "the configuration has a mistake"
                               : weft_strerror(r);
 }
@@ -215,7 +215,7 @@ void weft__serve_config_reload(weft_serve_config *self, weft_server *server, wef
         weft__config_done(&next);
     self->report = NULL;
     if (r < 0)
-        weft__warn(self->app, "weft serve: %s; the old one stays in force", why_kept(r));
+        weft__warn(self->app, "weft serve: %s; the old one stays in use", why_kept(r));
     else
         weft__warn(self->app, "weft serve: configuration reloaded");
     if (report) {

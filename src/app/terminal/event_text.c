@@ -32,7 +32,7 @@ static const event_row event_rows[] = {
     {"worktree.made", "taskId", "works on a branch", "/branch", WEFT_INK_DIM},
     {"session.created", "sessionId", "created", "/agent", NULL},
     {"session.opened", "sessionId", "opened", NULL, WEFT_INK_DIM},
-    {"session.agent", "sessionId", "is known to its agent", "/agentSessionId", WEFT_INK_DIM},
+    {"session.agent", "sessionId", "has the agent's own id", "/agentSessionId", WEFT_INK_DIM},
     {"session.state", "sessionId", "has", "/name", WEFT_INK_DIM},
     {"session.set", "sessionId", "set", "/name", NULL},
     {"session.closed", "sessionId", "closed", NULL, NULL},

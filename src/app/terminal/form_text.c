@@ -120,7 +120,7 @@ static int typed_choice(const weft_json *field, const char *typed, size_t len, w
     weft_json choice;
     if (find_choice(field, typed, len, &choice))
         return put_val(out, weft_copy(&choice));
-    snprintf(why, WEFT_FORM_WHY, "must be one of its choices: a number, or as it is written");
+    snprintf(why, WEFT_FORM_WHY, "must be one of the choices, by its number or as it is written");
     return -EINVAL;
 }
 

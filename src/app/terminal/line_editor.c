@@ -66,8 +66,8 @@ static size_t blank_before(const weft_line_editor *self, size_t at) {
 
 static void insert_text(weft_line_editor *self, const char *text, size_t len) {
     size_t old = len_of(self);
-    if (!len || old + len > WEFT_EDITOR_TEXT || weft__buf_reserve(&self->text, NULL, len) < 0)
-        return;
+    if (!len || old + len > WEFT_EDITOR_TEXT || weft__buf_reserve(&self->text, self->alloc, len + 1) < 0)
+        return; /* with room for the NUL behind it: what was typed can be had without more memory */
     memmove(head_of(self) + self->cursor + len, head_of(self) + self->cursor, old - self->cursor);
     memcpy(head_of(self) + self->cursor, text, len);
     self->text.end += len;
@@ -82,20 +82,20 @@ static void remove_text(weft_line_editor *self, size_t from, size_t to) {
     self->cursor = from;
 }
 
-static void empty_buf(weft_buf *buf) {
-    weft__buf_take(buf, NULL, weft__buf_len(buf));
+static void empty_buf(const weft_line_editor *self, weft_buf *buf) {
+    weft__buf_take(buf, self->alloc, weft__buf_len(buf));
 }
 
 static void cut_text(weft_line_editor *self, size_t from, size_t to) {
     if (from == to)
         return;
-    empty_buf(&self->killed);
-    if (weft__buf_put(&self->killed, NULL, head_of(self) + from, to - from) >= 0)
+    empty_buf(self, &self->killed);
+    if (weft__buf_put(&self->killed, self->alloc, head_of(self) + from, to - from) >= 0)
         remove_text(self, from, to);
 }
 
 static void set_text(weft_line_editor *self, const char *text) {
-    empty_buf(&self->text);
+    empty_buf(self, &self->text);
     self->cursor = 0;
     insert_text(self, text ? text : "", text ? strlen(text) : 0);
 }
@@ -105,8 +105,11 @@ static void set_text(weft_line_editor *self, const char *text) {
 /* Where the message that is being written stands behind the others. */
 static void go_to_place(weft_line_editor *self, size_t place) {
     if (self->place == self->history_count && place != self->place) {
-        weft__free(NULL, self->draft);
-        self->draft = weft__strndup(NULL, len_of(self) ? head_of(self) : "", len_of(self));
+        char *draft = weft__strndup(self->alloc, len_of(self) ? head_of(self) : "", len_of(self));
+        if (!draft)
+            return; /* without memory for what is being written it stays where it is */
+        weft__free(self->alloc, self->draft);
+        self->draft = draft;
     }
     self->place = place;
     set_text(self, place < self->history_count ? self->history[place] : self->draft);
@@ -369,14 +372,14 @@ const char *weft__line_editor_text(weft_line_editor *self) {
         self->text.end--;
     if (self->cursor > len_of(self))
         self->cursor = len_of(self);
-    if (weft__buf_reserve(&self->text, NULL, 1) < 0)
+    if (weft__buf_reserve(&self->text, self->alloc, 1) < 0)
         return "";
     *weft__buf_tail(&self->text) = '\0';
     return head_of(self);
 }
 
 void weft__line_editor_drop(weft_line_editor *self) {
-    weft__free(NULL, self->draft);
+    weft__free(self->alloc, self->draft);
     self->draft = NULL;
     self->place = self->history_count;
     self->searching = false;
@@ -387,10 +390,10 @@ void weft__line_editor_remember(weft_line_editor *self, const char *text) {
     char *copy;
     bool at_end = self->place == self->history_count;
     if (!*text || (self->history_count && strcmp(self->history[self->history_count - 1], text) == 0) ||
-        !(copy = weft__strndup(NULL, text, strlen(text))))
+        !(copy = weft__strndup(self->alloc, text, strlen(text))))
         return;
     if (self->history_count == WEFT_EDITOR_HISTORY) {
-        weft__free(NULL, self->history[0]);
+        weft__free(self->alloc, self->history[0]);
         memmove(self->history, self->history + 1, --self->history_count * sizeof *self->history);
     }
     self->history[self->history_count++] = copy;
@@ -405,10 +408,10 @@ void weft__line_editor_next(weft_line_editor *self) {
 
 void weft__line_editor_done(weft_line_editor *self) {
     while (self->history_count)
-        weft__free(NULL, self->history[--self->history_count]);
-    weft__free(NULL, self->draft);
-    weft__buf_done(&self->text, NULL);
-    weft__buf_done(&self->killed, NULL);
+        weft__free(self->alloc, self->history[--self->history_count]);
+    weft__free(self->alloc, self->draft);
+    weft__buf_done(&self->text, self->alloc);
+    weft__buf_done(&self->killed, self->alloc);
     *self = (weft_line_editor){0};
 }
 

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <weft/base.h>
+
 #include "buf.h"
 
 /* A message is not longer than a line of standard input may be. */
@@ -25,6 +27,7 @@ typedef enum weft_edit {
 } weft_edit;
 
 typedef struct weft_line_editor {
+    const weft_alloc *alloc; /* NULL: the C library; set before anything else */
     weft_buf text;
     size_t cursor; /* of text, in bytes */
     char *history[WEFT_EDITOR_HISTORY];

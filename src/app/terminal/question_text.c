@@ -153,7 +153,7 @@ static void put_question_about(const weft_screen *screen, const weft_json *quest
     if (until)
         fprintf(screen->file, ", open for %s", weft__duration(text, until - weft__time_now()));
     if (weft_get_bool(question, "orphaned", false))
-        fputs(", whoever asked is gone; the answer is kept for when it asks again", screen->file);
+        fputs(", the agent that asked has ended; the answer is kept until it asks again", screen->file);
     weft__plain(screen);
     fputc('\n', screen->file);
 }
@@ -266,6 +266,6 @@ int weft__question_option(const weft_json *question, const char *answer, const c
 
 const char *weft__question_option_why(int r) {
     return r == 0        ? "That is not one of the options."
-           : r == -EPERM ? "It can only be allowed for good: type that option's number."
+           : r == -EPERM ? "It can only be allowed permanently: type that option's number."
                          : "Several of them could be meant: type a number.";
 }

@@ -107,7 +107,7 @@ static int check_record(int fd, const char **ret_what) {
         return -errno;
     *ret_what = !S_ISREG(info.st_mode)                      ? "this is not a regular file"
                 : info.st_uid != geteuid()                  ? "it belongs to another user"
-                : info.st_nlink > 1                         ? "the file has a second name"
+                : info.st_nlink > 1                         ? "the file has a second name (a hard link)"
                 : (info.st_mode & (S_IWGRP | S_IWOTH)) != 0 ? "others may write to it"
                                                             : NULL;
     if (*ret_what)

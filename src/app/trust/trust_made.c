@@ -62,7 +62,7 @@ static int change_locked(const weft_layout *layout, int (*change)(weft_trust_ent
     if (r < 0)
         memcpy(ret_why, trust.why, sizeof trust.why);
     else if (trust.folder != WEFT_FOLDER_KNOWN) {
-        snprintf(ret_why, WEFT_TRUST_WHY, "%s is not on record", layout->home);
+        snprintf(ret_why, WEFT_TRUST_WHY, "%s is not trusted", layout->home);
         r = -EKEYREJECTED;
     } else if ((r = change(&trust.entry, ctx)) >= 0)
         r = weft__trust_put(&trust.entry, false, ret_why);
@@ -130,7 +130,7 @@ int weft__trust_open_begin(const weft_layout *layout, const char *path, char ret
         return trust.failed;
     }
     if (weft__trust_has_strange_journal(&trust, path)) {
-        snprintf(ret_why, WEFT_TRUST_WHY, "%.300s is not the journal on record", path);
+        snprintf(ret_why, WEFT_TRUST_WHY, "%.300s is not the journal that was trusted", path);
         return -EKEYREJECTED;
     }
     char id[WEFT_TRUST_ID];

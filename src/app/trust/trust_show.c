@@ -114,9 +114,9 @@ static void put_plain_key(const weft_screen *screen, const weft_key *key, const 
     char text[MAX_TEXT * 2];
     snprintf(text, sizeof text, "%s: %.*s", key->path, (int) (value->len < MAX_TEXT ? value->len : MAX_TEXT), value->text);
     put_trust_row(screen,
-                  strcmp(key->door, "who may come in") == 0 ? "opens"
-                  : strcmp(key->door, "what runs") == 0     ? "runs"
-                                                            : "writes",
+                  strcmp(key->door, "who has access") == 0 ? "opens"
+                  : strcmp(key->door, "what runs") == 0    ? "runs"
+                                                           : "writes",
                   text);
 }
 

@@ -63,15 +63,15 @@ void weft__trust_view_reason(const weft_trust_view *view, char ret[WEFT_TRUST_WH
     const char *home = layout->home;
     switch (view->trust.folder) {
     case WEFT_FOLDER_MOVED:
-        snprintf(ret, WEFT_TRUST_WHY, "the %s here is on record in another place: %.300s. It was moved or copied here", home,
+        snprintf(ret, WEFT_TRUST_WHY, "the %s here was trusted in another place: %.300s. It was moved or copied here", home,
                  view->trust.moved_from);
         return;
     case WEFT_FOLDER_REPLACED:
-        snprintf(ret, WEFT_TRUST_WHY, "the %s here is another one than that on record: restored, unpacked or cloned again",
-                 home);
+        snprintf(ret, WEFT_TRUST_WHY,
+                 "the %s here is not the one that was trusted: it was restored, unpacked or cloned again", home);
         return;
     case WEFT_FOLDER_KNOWN:
-        snprintf(ret, WEFT_TRUST_WHY, "%s is not the one on record: it is new, or was changed or replaced",
+        snprintf(ret, WEFT_TRUST_WHY, "%s is not the one that was trusted: it is new, or was changed or replaced",
                  view->strange_journal ? view->store
                  : view->strange_token ? layout->token
                                        : layout->config);
@@ -80,7 +80,7 @@ void weft__trust_view_reason(const weft_trust_view *view, char ret[WEFT_TRUST_WH
         if (view->trust.failed < 0)
             snprintf(ret, WEFT_TRUST_WHY, "%s", view->trust.why);
         else if (view->trust.folder == WEFT_FOLDER_ABSENT)
-            snprintf(ret, WEFT_TRUST_WHY, "%s is not on record", layout->config);
+            snprintf(ret, WEFT_TRUST_WHY, "%s is not trusted", layout->config);
         else
             snprintf(ret, WEFT_TRUST_WHY,
                      "the %s here was not made by your Weft: it may have come with a clone or an archive", home);

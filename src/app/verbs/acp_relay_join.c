@@ -174,7 +174,7 @@ void weft__relay_join(struct relay *self) {
     weft_target to = {0};
     if (++self->starts > MAX_STARTS) {
         weft__relay_end(self,
-                        weft__fail(self->app, WEFT_FAILED, "\"weft logs\" may say why.", "the hub goes again and again"));
+                        weft__fail(self->app, WEFT_FAILED, "\"weft logs\" may say why.", "the hub ends again and again"));
         return;
     }
     weft_exit status = self->opts->find(self->app);
@@ -217,7 +217,7 @@ static void lose_hub(struct relay *self) {
     self->phase = RELAY_AWAY;
     weft_peer_free(hub);
     if (self->plain || !self->editor) {
-        weft__relay_end(self, self->editor ? WEFT_DONE : weft__fail(self->app, WEFT_FAILED, NULL, "the hub has gone"));
+        weft__relay_end(self, self->editor ? WEFT_DONE : weft__fail(self->app, WEFT_FAILED, NULL, "the hub has ended"));
         return;
     }
     while (!self->over && !weft__list_empty(&self->asked))

@@ -98,7 +98,7 @@ static void warn_missing(weft_connection *connection, const char *name) {
     weft_json agents = weft_get(answer.result, "agents");
     for (weft_iter it = weft_iterate(&agents); weft_next(&it);)
         if (strcmp(weft_get_str(&it.value, "name", ""), name) == 0 && !weft_get_bool(&it.value, "found", true))
-            weft__warn(connection->app, "but it is not installed. %s", weft_get_str(&it.value, "advice", ""));
+            weft__warn(connection->app, "It is not installed yet. %s", weft_get_str(&it.value, "advice", ""));
 }
 
 static weft_exit use_on(weft_app *app, weft_connection *connection, const char *name) {
@@ -143,7 +143,7 @@ static weft_exit logout_agent(weft_app *app) {
     if (app->common.json)
         weft__put_line(&app->out, weft_copy(answer.result));
     else
-        fprintf(app->err.file, "%s has forgotten who was logged in\n", app->args[0]);
+        fprintf(app->err.file, "%s is logged out\n", app->args[0]);
     return WEFT_DONE;
 }
 
@@ -179,7 +179,7 @@ static const weft_option options[] = {
 
 static const char *const examples[] = {
     "weft agents",
-    "which there are, which is the default, what is missing and how to get it",
+    "list them: which is the default, which are installed, how to get the others",
     "weft agents install gemini",
     "downloads it with npm into a folder of your own, after asking",
     "weft agents use gemini",
@@ -187,7 +187,7 @@ static const char *const examples[] = {
     "weft agents use --reset",
     "as the configuration says",
     "weft agents logout codex",
-    "forgets who is logged in there; how to log in is asked when it is needed",
+    "you log in again when it is next used",
     NULL,
 };
 

@@ -115,7 +115,7 @@ static weft_exit ask_person(answering *self, const weft_json *question) {
     const char *text, *option;
     int r = 0;
     while (r <= 0) {
-        fputs("your answer (a number, and a reason if you like; Enter leaves it open): ", self->app->err.file);
+        fputs("your answer (number, allow or deny; Enter leaves it open): ", self->app->err.file);
         fflush(self->app->err.file);
         if (!read_typed(line, sizeof line) || !line[strspn(line, " \t")])
             return WEFT_DONE;

@@ -63,7 +63,7 @@ static weft_exit list_approvals(weft_app *app) {
     if (r >= 0 && weft_count(&approvals))
         weft__table_put(&table, &app->out);
     else if (r >= 0)
-        fputs("nothing was allowed for good\n", app->err.file);
+        fputs("there are no standing answers\n", app->err.file);
     weft__table_done(&table);
     return r < 0 ? weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r)) : WEFT_DONE;
 }
@@ -78,7 +78,7 @@ static weft_exit revoke_approval(weft_app *app) {
     if (app->common.json)
         weft__put_line(&app->out, weft_copy(answer.result));
     else
-        fprintf(app->err.file, "revoked: what %s allowed is asked again\n", app->args[0]);
+        fprintf(app->err.file, "%s is revoked; you are asked again from now on\n", app->args[0]);
     return WEFT_DONE;
 }
 

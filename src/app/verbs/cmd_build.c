@@ -120,8 +120,8 @@ static weft_exit run_build(weft_app *app) {
 }
 
 static const weft_option options[] = {
-    WEFT_OPTION(settings, backend, flag, "backend", 'b', NULL, "the backend, by build.backend"),
-    WEFT_OPTION(settings, last, flag, "last", 'l', NULL, "build nothing: show what came of the last one"),
+    WEFT_OPTION(settings, backend, flag, "backend", 'b', NULL, "build the backend (build.backend)"),
+    WEFT_OPTION(settings, last, flag, "last", 'l', NULL, "build nothing; show the result of the last build"),
     WEFT_URL_OPTION(settings),
     {0},
 };

@@ -233,7 +233,7 @@ static void on_sessions(weft_peer *peer, int r, const weft_answer *answer, void 
         if (!weft_get_bool(&it.value, "closed", false) &&
             (!how->agent || strcmp(how->agent, weft_get_str(&it.value, "agent", "")) == 0)) {
             snprintf(self->session, sizeof self->session, "%s", weft_get_str(&it.value, "id", ""));
-            weft__terminal_line(&self->follow.terminal, NULL, "going on with %s: %s", self->session,
+            weft__terminal_line(&self->follow.terminal, NULL, "continuing %s: %s", self->session,
                                 weft_get_str(&it.value, "title", weft_get_str(&it.value, "agent", "")));
         }
     if (answer->error)
@@ -242,7 +242,7 @@ static void on_sessions(weft_peer *peer, int r, const weft_answer *answer, void 
         begin_talking(self);
     else
         weft__task_follow_end(&self->follow, weft__fail(self->app, WEFT_NOT_FOUND, "\"weft chat\" begins one.",
-                                                        "there is no conversation to go on with"));
+                                                        "there is no conversation to continue"));
 }
 
 static int open_chat_input(chatting *self) {
@@ -329,7 +329,7 @@ static weft_exit hold_chat(chatting *self) {
                                   .on_idle_signal = on_idle_signal,
                                   .on_close = on_chat_close};
     if (how->go_on && how->session)
-        return weft__misused(self->app, "--continue goes on with the last conversation, --session with another; not both");
+        return weft__misused(self->app, "--continue continues the last conversation, --session another; not both");
     if (self->app->arg_count) {
         weft_exit status = weft__prompt_read(self->app, &self->message);
         if (status)
@@ -339,7 +339,7 @@ static weft_exit hold_chat(chatting *self) {
     self->edits = self->talks && !self->app->common.json && weft__terminal_can_edit();
     weft_exit status = weft__task_follow_run(&self->follow, self->app, &opts);
     if (status == WEFT_DONE && self->talks && *self->session)
-        fprintf(self->app->err.file, "  Go on with it later: weft chat --session %s\n", self->session);
+        fprintf(self->app->err.file, "  Continue it later: weft chat --session %s\n", self->session);
     return status;
 }
 
@@ -359,9 +359,9 @@ static weft_exit run_chat(weft_app *app) {
 }
 
 static const weft_option options[] = {
-    WEFT_OPTION(settings, agent, text, "agent", 'a', "NAME", "with this agent (see \"weft agents\")"),
-    WEFT_OPTION(settings, session, text, "session", 's', "ID", "go on with this conversation"),
-    WEFT_OPTION(settings, go_on, flag, "continue", 'c', NULL, "go on with the last conversation"),
+    WEFT_OPTION(settings, agent, text, "agent", 'a', "NAME", "the agent to talk with (\"weft agents\" lists them)"),
+    WEFT_OPTION(settings, session, text, "session", 's', "ID", "continue this session"),
+    WEFT_OPTION(settings, go_on, flag, "continue", 'c', NULL, "continue the last conversation"),
     WEFT_OPTION(settings, timeout_ms, time, "timeout", 't', "TIME", "how long one answer may take: 90s, 10m"),
     WEFT_URL_OPTION(settings),
     {0},
@@ -371,7 +371,7 @@ static const char *const examples[] = {
     "weft chat",
     "a conversation with the default agent, until Ctrl-D",
     "weft chat --continue",
-    "goes on with the last one; \"weft session list\" shows all",
+    "continue the last one; \"weft session list\" shows all",
     "weft chat 'what does main.c do?'",
     "one message, one answer (- for standard input, @FILE for a file)",
     "weft chat --agent claude < questions.txt",

@@ -238,10 +238,9 @@ static weft_exit check_config(weft_config_view *self, char **args) {
     int r = weft__config_rules(&self->config, &(weft_remarks){weft__config_show_remark, self});
     status = r < 0 ? weft__config_fail(self, r) : WEFT_DONE;
     if (status == WEFT_DONE && self->config.held)
-        return self->app->common.json
-                   ? WEFT_UNAUTHORISED
-                   : weft__fail(self->app, WEFT_UNAUTHORISED, WEFT_TRUST_NEXT,
-                                "the configuration is right, but not on record: no daemon starts with it");
+        return self->app->common.json ? WEFT_UNAUTHORISED
+                                      : weft__fail(self->app, WEFT_UNAUTHORISED, WEFT_TRUST_NEXT,
+                                                   "the configuration is right, but not trusted: no daemon starts with it");
     if (status == WEFT_DONE)
         weft__remark(self->app, "no mistakes");
     return status;
@@ -362,7 +361,7 @@ static const weft_option options[] = {
 
 static const char *const examples[] = {
     "weft config show --origin",
-    "every key, its value here, and who says so",
+    "every key, its value here, and where that comes from",
     "weft config check",
     "whether the files are right; line and column if not",
     "weft config set tasks.max_running 8",

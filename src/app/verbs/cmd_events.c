@@ -236,13 +236,13 @@ static weft_exit run_events(weft_app *app) {
 }
 
 static const weft_option options[] = {
-    WEFT_OPTION(settings, follow, flag, "follow", 'f', NULL, "go on with what happens from now on"),
+    WEFT_OPTION(settings, follow, flag, "follow", 'f', NULL, "then show what happens from now on, until Ctrl-C"),
     WEFT_OPTION(settings, since, text, "since", 's', "WHERE",
                 "after this position (N, EPOCH:N), or since this time: 11:00, 10m"),
-    WEFT_OPTION(settings, types, list, "type", 0, "TYPE", "only those that begin so: task. question.asked"),
+    WEFT_OPTION(settings, types, list, "type", 0, "TYPE", "only events whose type begins so: task. question.asked"),
     WEFT_OPTION(settings, limit_ms, time, "timeout", 't', "TIME",
                 "with -f: end after this time, with status 0; else: how long to wait"),
-    WEFT_OPTION(settings, task, text, "task", 0, "ID", "only those about this task"),
+    WEFT_OPTION(settings, task, text, "task", 0, "ID", "only events about this task"),
     WEFT_URL_OPTION(settings),
     {0},
 };

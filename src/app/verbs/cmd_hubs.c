@@ -27,7 +27,7 @@ static weft_exit add_hub(weft_app *app) {
     if (!weft__hubs_is_name(name))
         status = weft__misused(app, "a name has 1 to %d letters, digits, \"-\" and \"_\"", WEFT_HUBS_NAME);
     else if (!weft__is_url(url) || strlen(url) > WEFT_HUBS_URL)
-        status = weft__misused(app, "\"%s\" is no URL", url);
+        status = weft__misused(app, "\"%s\" is not a URL", url);
     else
         status = weft__url_check(app, url, &parsed);
     if (status == WEFT_DONE)
@@ -50,6 +50,8 @@ static weft_exit add_hub(weft_app *app) {
     }
     if (status == WEFT_DONE)
         status = weft__hubs_save(app, rows);
+    if (status == WEFT_DONE && app->common.json)
+        weft__put_line(&app->out, WEFT_OBJ({"name", weft_str(name)}, {"url", weft_str(url)}));
     weft__free(NULL, rows);
     return status;
 }
@@ -65,6 +67,8 @@ static weft_exit remove_hub(weft_app *app) {
         memmove(row, row + 1, (rows->count - at - 1) * sizeof *row);
         rows->count--;
         status = weft__hubs_save(app, rows);
+        if (status == WEFT_DONE && app->common.json)
+            weft__put_line(&app->out, WEFT_OBJ({"removed", weft_str(app->args[0])}));
     }
     weft__free(NULL, rows);
     return status;
@@ -188,7 +192,7 @@ static weft_exit show_hubs(weft_app *app, bool inbox) {
         if (inbox ? open : rows->count)
             weft__table_put(&table, &app->out);
         else
-            fputs(rows->count ? "nothing waits for an answer\n" : "no hub is known; weft hubs add NAME URL\n",
+            fputs(rows->count ? "nothing waits for an answer\n" : "there are no hubs; add one: weft hubs add NAME URL\n",
                   app->err.file);
         if (inbox && open && app->err.terminal)
             fputs("Answer: weft answer --url HUB QUESTION allow|deny\n", app->err.file);
@@ -211,7 +215,7 @@ static weft_exit show_inbox(weft_app *app) {
 static const weft_subcommand subcommands[] = {
     {"list", NULL, NULL, 0, 0, list_hubs, .help = "the hubs that have a name here, and how they are"},
     {"inbox", NULL, NULL, 0, 0, show_inbox, .help = "what waits for an answer, at every hub"},
-    {"add", NULL, "a name and a URL", 2, 2, add_hub, .usage = "NAME URL", .help = "give a hub a name"},
+    {"add", NULL, "give a name and a URL", 2, 2, add_hub, .usage = "NAME URL", .help = "give a hub a name"},
     {"remove", NULL, "a name", 1, 1, remove_hub, .usage = "NAME", .help = "forget a name"},
     {0},
 };
@@ -222,9 +226,9 @@ static weft_exit run_hubs(weft_app *app) {
 
 static const char *const examples[] = {
     "weft hubs add work wss://hub.example:8443/ws --token-file ~/work.token",
-    "know a hub by a name; its token stays in that file",
+    "give a hub a name; its token stays in that file",
     "weft hubs",
-    "what runs and waits in each",
+    "which hubs you named, and what runs and waits in each",
     "weft hubs remove work",
     "forget the name; the token file stays",
     "weft hubs inbox",
@@ -236,7 +240,7 @@ static const char *const examples[] = {
 
 const weft_verb weft__hubs_verb = {
     .name = "hubs",
-    .help = "work with several hubs: know them by name, see what waits in all",
+    .help = "work with several hubs: name them, see what waits for you in all",
     .subcommands = subcommands,
     .usual = "list",
     .examples = examples,

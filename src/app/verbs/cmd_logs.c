@@ -44,7 +44,11 @@ static void put_log_words(const weft_app *app, const weft_json *entry) {
     /* Escaped wherever it goes: a line of the log stays a line. */
     weft_screen screen = app->out;
     screen.terminal = true;
+    char local[WEFT_TIME_TEXT];
     const char *when = weft_get_str(entry, "timestamp", weft_get_str(entry, "time", ""));
+    int64_t at = weft__time_get(entry, weft_get(entry, "timestamp").text ? "timestamp" : "time");
+    if (at)
+        when = weft__time_of_day(local, at); /* for people: their time */
     const char *level = weft_get_str(entry, "level", weft_get_str(entry, "way", ""));
     weft_json message = weft_get(entry, "message");
     weft__ink(&app->out, WEFT_INK_DIM);
@@ -342,7 +346,7 @@ static weft_exit run_logs(weft_app *app) {
 }
 
 static const weft_option options[] = {
-    WEFT_OPTION(settings, follow, flag, "follow", 'f', NULL, "go on with what is logged from now on"),
+    WEFT_OPTION(settings, follow, flag, "follow", 'f', NULL, "then show what is logged from now on, until Ctrl-C"),
     WEFT_OPTION(settings, lines, text, "lines", 'n', "N", "how many of the last lines (default 50), or \"all\""),
     WEFT_OPTION(settings, since, text, "since", 's', "TIME", "all since this time: 11:00, 10m, 2026-01-31T12:00"),
     WEFT_OPTION_AIWG(settings),

@@ -99,7 +99,7 @@ static weft_exit list_mcp_servers(weft_app *app) {
     }
     weft_json servers = weft_get(answer.result, "servers");
     if (!weft_count(&servers))
-        fputs("no MCP servers are configured; they are named under mcp.servers\n", app->err.file);
+        fputs("no MCP servers are configured (mcp.servers)\n", app->err.file);
     show_list(app, answer.result, "servers", heads, add_mcp_server);
     put_server_notes(app, &servers);
     return WEFT_DONE;

@@ -122,7 +122,7 @@ static weft_exit close_door(weft_app *app) {
     if (status == WEFT_DONE && app->common.json)
         weft__put_line(&app->out, weft_copy(answer.result));
     else if (status == WEFT_DONE)
-        fputs("paired devices cannot come in any more; their tokens stay: \"weft token list\"\n", app->err.file);
+        fputs("paired devices cannot connect any more; their tokens stay: weft token list\n", app->err.file);
     return status;
 }
 
@@ -162,27 +162,27 @@ static const weft_option options[] = {
     WEFT_OPTION(settings, port, number, "port", 'p', "N", "where to listen (default 16443, or one behind it that is free)"),
     WEFT_OPTION(settings, name, text, "name", 'n', "NAME", "of the phone's token (default: as the phone says)"),
     WEFT_OPTION(settings, scope, text, "scope", 0, "SCOPES", "what it may do, separated by commas (default read,work)"),
-    WEFT_OPTION(settings, expires, text, "expires", 0, "TIME", "when its token ends by itself: 12h, 30d, 8w (default 90d)"),
-    WEFT_OPTION(settings, no_wait, flag, "no-wait", 0, NULL, "do not wait until the phone has come"),
-    WEFT_OPTION(settings, off, flag, "off", 0, NULL, "close the door for paired devices; their tokens stay"),
+    WEFT_OPTION(settings, expires, text, "expires", 0, "TIME", "when its token expires: 12h, 30d, 8w (default 90d)"),
+    WEFT_OPTION(settings, no_wait, flag, "no-wait", 0, NULL, "do not wait for the phone"),
+    WEFT_OPTION(settings, off, flag, "off", 0, NULL, "let no paired device connect; their tokens stay"),
     {0},
 };
 
 static const char *const examples[] = {
     "weft pair",
-    "show a code; the phone that scans it gets in, and has a token of its own",
+    "show a code; the phone that scans it gets a token of its own",
     "weft pair --scope read --expires 1d",
     "one that may only look, until tomorrow",
     "weft pair --off",
-    "paired devices cannot come in any more",
+    "paired devices cannot connect any more",
     "weft token revoke phone",
-    "this one cannot, whatever else is open",
+    "end the access of this one",
     NULL,
 };
 
 const weft_verb weft__pair_verb = {
     .name = "pair",
-    .help = "let a phone on the same network in, by a code that it scans",
+    .help = "connect a phone in the same network, by a code that it scans",
     .usage = "",
     .examples = examples,
     .about =

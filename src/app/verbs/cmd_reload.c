@@ -44,7 +44,7 @@ static weft_exit tell_reload(const weft_app *app, const weft_json *result) {
     }
     put_problems(app, result);
     if (!done)
-        return weft__fail(app, status, untrusted ? WEFT_TRUST_NEXT : NULL, "%s; the old one stays in force",
+        return weft__fail(app, status, untrusted ? WEFT_TRUST_NEXT : NULL, "%s; the old one stays in use",
                           weft_get_str(result, "why", ""));
     put_keys(app, result, "changed", " changed");
     put_keys(app, result, "restart", " changed in the file; \"weft restart\" applies that");

@@ -55,11 +55,10 @@ const weft_verb weft__restart_verb = {
     .help = "end the daemon of this project and start it again",
     .usage = "",
     .examples = examples,
-    .about =
-        "Where none runs, one is started. A daemon in the foreground comes back in the background. What can be known "
-        "before\n"
-        "is looked at first: with a mistake in the configuration, or one that is not on record, with a certificate that\n"
-        "cannot be read or a port that somebody else has, nothing is stopped.\n",
+    .about = "Where none runs, one is started. A daemon in the foreground comes back in the background. What can be known "
+             "before\n"
+             "is looked at first: with a mistake in the configuration, or one that is not trusted, with a certificate that\n"
+             "cannot be read or a port that somebody else has, nothing is stopped.\n",
     .options = weft__serve_options,
     .settings_size = sizeof(weft_serve_settings),
     .run = run_restart,

@@ -58,7 +58,7 @@ static weft_exit list_runners(weft_app *app) {
     if (r >= 0 && weft_count(&runners))
         weft__table_put(&table, &app->out);
     else if (r >= 0)
-        fputs("no other machine has come; on one: weft runner URL\n", app->err.file);
+        fputs("no runner is connected; start one on another machine: weft runner URL\n", app->err.file);
     weft__table_done(&table);
     return r < 0 ? weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r)) : WEFT_DONE;
 }
@@ -76,7 +76,8 @@ static weft_exit be_runner(weft_app *app) {
     weft_serve_settings *how = app->settings;
     weft_texts name = {.items = {how->runner_name}, .count = how->runner_name != NULL};
     if (!weft__is_url(app->args[0]))
-        return weft__misused(app, "\"%s\" is no URL; write the hub's, for example wss://hub.example:16180/ws", app->args[0]);
+        return weft__misused(app, "\"%s\" is not a URL; give the hub's, for example wss://hub.example:16180/ws",
+                             app->args[0]);
     if (!are_names(&name) || !are_names(&how->runner_labels) || !are_names(&how->runner_agents) ||
         !are_names(&how->runner_folders))
         return weft__misused(app, "names must be 1 to %d characters without blanks and \"@\"", WEFT_RUNNER_NAME);

@@ -27,6 +27,7 @@
 #include "serve_web.h"
 #include "signals.h"
 #include "standby.h"
+#include "told_methods.h"
 #include "trust_view.h"
 #include "uplink.h"
 #include "wiring.h"
@@ -51,6 +52,7 @@ typedef struct serving {
     weft_loop *loop;
     weft_serve_hub *hub;
     weft_service *service;
+    weft_told_methods *told; /* for rpc.discover */
     weft_server *server;
     weft_signals signals;
     weft_daemon daemon;
@@ -200,7 +202,10 @@ static int open_server(serving *self) {
         .named_errors = self->app->layout->aiwg,
     };
     weft_server_opts server_opts = self->how->server;
-    int r = weft_service_new(&opts, &self->service);
+    self->told = weft__told_methods_new();
+    if (self->told)
+        opts.notifications = weft__told_methods_rows(self->told);
+    int r = self->told ? weft_service_new(&opts, &self->service) : -ENOMEM;
     if (r >= 0)
         r = add_own_methods(self);
     server_opts.service = self->service;
@@ -826,6 +831,7 @@ static void end_round(serving *self) {
     self->server = weft_server_free(self->server);
     weft__later_cancel(&self->parent_gone);
     self->service = weft_service_unref(self->service);
+    self->told = weft__told_methods_free(self->told);
     self->daemon.relay = NULL;
     self->relay = weft__relay_free(self->relay);
     self->hub = weft__serve_hub_close(self->hub);
@@ -863,7 +869,7 @@ weft_exit weft__serve_run(weft_app *app) {
     if (status == WEFT_DONE)
         status = weft__serve_config_new(app, &self.config);
     if (status == WEFT_DONE && weft__serve_config_is_strange(self.config)) { /* it was changed a moment ago */
-        status = weft__fail(app, WEFT_UNAUTHORISED, WEFT_TRUST_NEXT, "the configuration is not on record");
+        status = weft__fail(app, WEFT_UNAUTHORISED, WEFT_TRUST_NEXT, "the configuration is not trusted");
         weft__serve_config_free(self.config);
     }
     if (status)
@@ -900,7 +906,7 @@ const weft_option weft__serve_options[] = {
     WEFT_OPTION(weft_serve_settings, insecure_listen, flag, "insecure-listen", 0, NULL,
                 "listen beyond this machine without TLS"),
     WEFT_OPTION(weft_serve_settings, rate, number, "rate", 0, "N", "requests a minute for a network client (default 6000)"),
-    WEFT_OPTION(weft_serve_settings, no_rate, flag, "no-rate", 0, NULL, "as many requests as they like"),
+    WEFT_OPTION(weft_serve_settings, no_rate, flag, "no-rate", 0, NULL, "no limit of requests"),
     WEFT_OPTION(weft_serve_settings, relay, list, "relay", 0, "HUB",
                 "follow this hub and serve what happens there: a name of \"weft hubs\", a URL, or NAME=URL"),
     WEFT_OPTION(weft_serve_settings, relay_token_file, text, "relay-token-file", 0, "FILE",

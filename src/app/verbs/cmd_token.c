@@ -237,7 +237,7 @@ static const weft_option options[] = {
     WEFT_URL_OPTION(settings),
     WEFT_OPTION(settings, scope, text, "scope", 0, "SCOPES",
                 "what it allows, separated by commas: read, work, admin, metrics, exec (default read,work)"),
-    WEFT_OPTION(settings, expires, text, "expires", 0, "TIME", "when it ends by itself: 12h, 30d, 8w (default never)"),
+    WEFT_OPTION(settings, expires, text, "expires", 0, "TIME", "when it expires: 12h, 30d, 8w (default never)"),
     {0},
 };
 

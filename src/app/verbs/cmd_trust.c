@@ -72,7 +72,7 @@ static weft_exit revoke_entry(weft_app *app) {
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, WEFT_TRUST_PLACE, "%s", why);
     if (r == 0)
-        return weft__fail(app, WEFT_NOT_FOUND, "\"weft trust --list\" shows what is.", "%s is not on record", entry.path);
+        return weft__fail(app, WEFT_NOT_FOUND, "\"weft trust --list\" shows which are.", "%s is not trusted", entry.path);
     if (app->common.json)
         weft__put_line(&app->out, WEFT_OBJ({"folder", weft_str(entry.path)}, {"state", weft_str("revoked")}));
     else {
@@ -107,7 +107,7 @@ static weft_exit refuse_to_guess(const weft_trust_view *view) {
         weft__trust_view_put_json(view, "not trusted");
         return WEFT_UNAUTHORISED;
     }
-    return weft__fail(view->app, WEFT_UNAUTHORISED, "--yes puts it on record without asking.", "%s", why);
+    return weft__fail(view->app, WEFT_UNAUTHORISED, "--yes trusts it without asking.", "%s", why);
 }
 
 static weft_exit decide_trust(weft_trust_view *view, bool yes) {
@@ -172,9 +172,9 @@ static weft_exit run_trust(weft_app *app) {
 }
 
 static const weft_option options[] = {
-    WEFT_OPTION(settings, yes, flag, "yes", 'y', NULL, "put it on record without asking"),
-    WEFT_OPTION(settings, list, flag, "list", 0, NULL, "every project on record"),
-    WEFT_OPTION(settings, revoke, flag, "revoke", 0, NULL, "take this project, or FOLDER, off the record"),
+    WEFT_OPTION(settings, yes, flag, "yes", 'y', NULL, "trust it without asking"),
+    WEFT_OPTION(settings, list, flag, "list", 0, NULL, "list every trusted project"),
+    WEFT_OPTION(settings, revoke, flag, "revoke", 0, NULL, "stop trusting this project, or FOLDER"),
     WEFT_OPTION_AIWG(settings),
     {0},
 };
@@ -200,7 +200,8 @@ const weft_verb weft__trust_verb = {
         "A clone or an archive can bring a .weft: a journal with tasks that would run, a configuration that starts\n"
         "programs or opens doors, a token that others know. Nothing of it counts before it is trusted. What your own\n"
         "\"weft start\" makes in a folder without one is trusted from its beginning; a configuration that you change needs\n"
-        "it again. What is on record lies in weft/trust.json below $XDG_STATE_HOME (~/.local/state), not in the project.\n"
+        "it again. What you trust is recorded in weft/trust.json below $XDG_STATE_HOME (~/.local/state), not in the "
+        "project.\n"
         "Exit status 4: it is not trusted.\n",
     .options = options,
     .settings_size = sizeof(settings),

@@ -206,7 +206,7 @@ static weft_exit record_change(const config_change *self, weft_bytes now) {
     if (r < 0)
         return weft__fail(self->app, WEFT_FAILED, WEFT_TRUST_PLACE, "%s", why);
     if (r == 0)
-        weft__warn(self->app, "  The file is not on record: what it runs and opens waits for \"weft trust\".");
+        weft__warn(self->app, "  The file is not trusted: what it runs and opens has no effect before \"weft trust\".");
     return WEFT_DONE;
 }
 
@@ -281,8 +281,17 @@ static int read_value(const weft_key *key, const char *path, char **args, weft_d
     return r == -EBADMSG && inside ? quote_values(args, false, ret) : r;
 }
 
+/* The key is named by the mistake itself, so there is no need to say where it is. */
+static void show_value_remark(void *ctx, const weft_remark *remark) {
+    weft_config_view *view = ctx;
+    if (remark->place.line == 0 && strncmp(remark->text, remark->where, strlen(remark->where)) == 0)
+        weft__warn(view->app, "%s", remark->text);
+    else
+        weft__config_show_remark(view, remark);
+}
+
 static weft_exit check_value(const config_change *self, const weft_key *key, const char *path, char **args, weft_doc **ret) {
-    weft_checking checking = {.to = &(weft_remarks){weft__config_show_remark, self->view}, .where = path};
+    weft_checking checking = {.to = &(weft_remarks){show_value_remark, self->view}, .where = path};
     int r = read_value(key, path, args, ret);
     if (r == -EBADMSG || r == -EINVAL) {
         char wants[WEFT_KEY_TEXT];

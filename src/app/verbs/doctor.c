@@ -122,7 +122,7 @@ static void look_at_agents(weft_doctor *doctor) {
     char found[512] = "";
     size_t used = 0, count = 0;
     if (!doctor->configured) {
-        weft__doctor_tell(doctor, WEFT_FINDING_WARNING, "Mend the configuration first.", "not looked for");
+        weft__doctor_tell(doctor, WEFT_FINDING_WARNING, "Correct the configuration first.", "not looked for");
         return;
     }
     for (size_t i = 0; i < all->count; i++) {

@@ -95,7 +95,7 @@ void weft__doctor_trust(weft_doctor *doctor) {
         weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, unreadable ? WEFT_TRUST_PLACE : WEFT_TRUST_NEXT, "%s", why);
     } else
         weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "%s, recorded in %s",
-                          view.trust.folder == WEFT_FOLDER_KNOWN ? "this project is on record" : "nothing here needs it",
+                          view.trust.folder == WEFT_FOLDER_KNOWN ? "this project is trusted" : "nothing here needs it",
                           path);
     if (lock >= 0)
         weft__trust_unlock(lock);
@@ -386,7 +386,7 @@ void weft__doctor_store(weft_doctor *doctor) {
         return;
     }
     if (doctor->strange) {
-        weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, WEFT_TRUST_NEXT, "not opened: it is not on record");
+        weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, WEFT_TRUST_NEXT, "not opened: it is not trusted");
         return;
     }
     int r = weft__daemon_lock(doctor->app->layout, &lock);

@@ -126,7 +126,7 @@ static void finish_plan(following *self, const weft_json *plan) {
     else {
         char sum[WEFT_PLAN_SUM];
         const char *state = weft_get_str(plan, "state", "");
-        const char *why = strcmp(weft_get_str(plan, "stopping", ""), "timeLimit") == 0 ? " (its time was over)" : "";
+        const char *why = strcmp(weft_get_str(plan, "stopping", ""), "timeLimit") == 0 ? " (it reached its time limit)" : "";
         weft__terminal_line(&self->terminal, how == WEFT_DONE ? WEFT_INK_BOLD : WEFT_INK_WARN, "%s %s%s: %s", self->id,
                             state, why, weft__plan_sum(sum, plan));
         if (self->app->err.terminal)
@@ -319,7 +319,7 @@ static void on_answer_line(void *ctx, const char *line);
 
 static void prompt_for_answer(following *self) {
     weft__terminal_clear(&self->terminal);
-    fputs("your answer (a number, and a reason if you like): ", self->app->err.file);
+    fputs("your answer (number, allow or deny): ", self->app->err.file);
     fflush(self->app->err.file);
     want_line(self, on_answer_line);
 }
@@ -477,7 +477,7 @@ static void on_plan_event(void *ctx, const weft_json *event) {
     else if (strcmp(type, "plan.stopping") == 0 && !self->signals)
         weft__terminal_line(&self->terminal, WEFT_INK_WARN, "%s: %s", self->id,
                             strcmp(weft_get_str(&data, "reason", ""), "timeLimit") == 0
-                                ? "its time is over; what has not ended is cancelled"
+                                ? "the time limit is reached; what has not ended is cancelled"
                                 : "it was cancelled");
     else if (strcmp(type, "plan.finished") == 0) {
         self->stage = RUNNING;

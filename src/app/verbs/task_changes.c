@@ -199,7 +199,7 @@ weft_exit weft__task_diff_word(weft_app *app) {
 static const char *reason_text(const char *reason) {
     static const char *const texts[][2] = {
         {"changed", "somebody has changed it since"},
-        {"exists", "somebody has made it anew"},
+        {"exists", "somebody has created it again"},
         {"deleted", "somebody has deleted it since"},
         {"submodule", "it is another repository"},
         {"tooLarge", "it was too large to keep"},

@@ -17,7 +17,7 @@ static void tell_asking(weft_task_follow *self, bool asks) {
 static void prompt_for_answer(weft_task_follow *self) {
     weft__terminal_clear(&self->terminal);
     tell_asking(self, true);
-    fputs("your answer (a number, and a reason if you like): ", self->app->err.file);
+    fputs("your answer (number, allow or deny): ", self->app->err.file);
     fflush(self->app->err.file);
     weft__task_follow_want(self, on_answer_line, self);
 }

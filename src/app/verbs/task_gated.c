@@ -183,6 +183,9 @@ static void on_gated_event(void *ctx, const weft_json *event) {
         on_said(self, type, &data);
     else if (talk && strcmp(type, "question.asked") == 0)
         on_asked(self, &data);
+    else if (talk && strcmp(type, "question.answered") == 0)
+        weft__terminal_line(&self->terminal, NULL, "  %s was answered: %.64s", weft_get_str(&data, "questionId", ""),
+                            weft_get_str(&data, "name", weft_get_str(&data, "option", "deny")));
 }
 
 /* ---- Ctrl-C and limits ---- */

@@ -185,7 +185,7 @@ static void welcome_device(weft_serve_pair *self, weft_http *http, bool json, co
     if (auth)
         weft__login_answer(http, auth, self->wanted.expires_at ? self->wanted.expires_at : WEFT_SESSION_MOST_S);
     else
-        refuse_device(http, false, 503, "notNow", "The token could not be put in force. Try again");
+        refuse_device(http, false, 503, "notNow", "The token could not be stored. Try again");
 }
 
 static void take_pair(weft_http *http, void *ctx) {

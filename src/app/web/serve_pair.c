@@ -63,7 +63,7 @@ static int refuse_open(weft_req *req, const weft_serve_pair *self, const char *a
     if (r == -EADDRINUSE)
         return weft__reply_error(req, 409, "portInUse", "there is no free port at %s; name another", address);
     if (r == -EADDRNOTAVAIL)
-        return weft__reply_error(req, 409, "notOurAddress", "%s is no address of this machine", address);
+        return weft__reply_error(req, 409, "notOurAddress", "%s is not an address of this machine", address);
     return weft__reply_error(req, 503, "notNow", "%s: %s", address, weft_strerror(r));
 }
 
@@ -165,7 +165,7 @@ static const weft_error_row start_errors[] = {WEFT_ERROR_PARAMS,
                                               {409, "This machine is in no network", "noNetwork"},
                                               {409, "Devices come in at another address already", "pairingElsewhere"},
                                               {409, "There is no free port", "portInUse"},
-                                              {409, "It is no address of this machine", "notOurAddress"},
+                                              {409, "It is not an address of this machine", "notOurAddress"},
                                               {503, "The system refused", "notNow"},
                                               {0}};
 static const weft_error_row stop_errors[] = {
@@ -194,7 +194,7 @@ const weft_method weft__pair_rows[] = {
     {.name = "pair.stop",
      .handler = stop_pairing,
      .params = stop_params,
-     .help = "close the door for paired devices; their tokens stay",
+     .help = "let no paired device connect; their tokens stay",
      .scope = WEFT_ADMIN,
      .result = "{\"type\":\"object\",\"properties\":{\"open\":" FLAG "}}",
      .errors = stop_errors,

@@ -118,7 +118,7 @@ static void take_message(weft_acp_http *all, weft_http *http, const weft_json *m
     if (weft_typeof(message) == WEFT_ARRAY)
         weft_http_answer(http, 400, "application/json", (weft_bytes){batch, sizeof batch - 1});
     else if (weft_typeof(message) != WEFT_OBJECT)
-        answer_text(http, 400, "This is no message");
+        answer_text(http, 400, "This is not a message");
     else if (begins && (known || !id.text || weft_typeof(&id) == WEFT_NULL))
         answer_text(http, 400, known ? "This connection is initialized" : "initialize must have an id");
     else if (begins && weft_typeof(&version) != WEFT_NUMBER) /* elsewhere it would be another's, or the older form's */

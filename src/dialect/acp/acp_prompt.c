@@ -182,7 +182,7 @@ static int refuse_prompt(weft_req *req, const weft_hub *hub, const char *session
                                  "The session is closed; session/load takes it up again");
     case -ENOENT:
         return weft__reply_error(req, WEFT_INTERNAL_ERROR, "agentNotConfigured",
-                                 "The agent of this session is not configured any more");
+                                 "The agent of this session is no longer configured");
     case -EDQUOT:
     case -ENOBUFS:
         return weft__reply_error(req, 429, "rateLimited", "Too many prompts are waiting");

@@ -124,7 +124,7 @@ struct history {
 };
 const struct weft_aiwg_history_defaults { int64_t limit; } weft__aiwg_history_defaults = {HISTORY_DEFAULT};
 const weft_param weft__aiwg_history_params[] = {
-    {"limit", WEFT_PARAM_int, offsetof(struct history, limit), WEFT_NULLABLE, "how many at most; 20 when absent"},
+    {"limit", WEFT_PARAM_int, offsetof(struct history, limit), WEFT_NULLABLE, "how many; 20 when absent"},
     WEFT_END(struct history),
 };
 

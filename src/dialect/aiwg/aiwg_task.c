@@ -33,14 +33,14 @@ struct submit {
 const weft_param weft__aiwg_submit_params[] = {
     {"prompt", WEFT_PARAM_str, offsetof(struct submit, prompt), WEFT_REQUIRED | WEFT_NONEMPTY, "what the agent should do"},
     {"agent", WEFT_PARAM_str, offsetof(struct submit, agent), WEFT_NULLABLE | WEFT_NONEMPTY,
-     "who; the default agent when absent"},
+     "the agent; the default agent when absent"},
     {"priority", WEFT_PARAM_int, offsetof(struct submit, priority), WEFT_NULLABLE, "higher runs first; 0 when absent"},
     {"metadata", WEFT_PARAM_obj, offsetof(struct submit, metadata), WEFT_NULLABLE, "kept with the task as it is"},
     {"timeoutMs", WEFT_PARAM_int, offsetof(struct submit, timeoutMs), WEFT_NULLABLE,
      "how long it may run; 0 as configured, below 0 for ever"},
     {"retries", WEFT_PARAM_int, offsetof(struct submit, retries), WEFT_NULLABLE, "how often to try again when it fails"},
     {"sessionId", WEFT_PARAM_str, offsetof(struct submit, sessionId), WEFT_NULLABLE | WEFT_NONEMPTY,
-     "go on with this conversation"},
+     "continue this session"},
     {"permission", WEFT_PARAM_str, offsetof(struct submit, permission), WEFT_NULLABLE, WEFT_PERMISSION_HELP},
     {"isolation", WEFT_PARAM_str, offsetof(struct submit, isolation), WEFT_NULLABLE, WEFT_ISOLATION_HELP},
     {"withChanges", WEFT_PARAM_bool, offsetof(struct submit, withChanges), WEFT_NULLABLE, WEFT_WITH_CHANGES_HELP},
@@ -328,8 +328,7 @@ struct list {
 const weft_param weft__aiwg_list_params[] = {
     {"state", WEFT_PARAM_str, offsetof(struct list, state), WEFT_NULLABLE,
      "only those that are queued, running, completed, failed or cancelled"},
-    {"limit", WEFT_PARAM_int, offsetof(struct list, limit), WEFT_NULLABLE,
-     "at most so many; 20 when absent or 0, at most 1000"},
+    {"limit", WEFT_PARAM_int, offsetof(struct list, limit), WEFT_NULLABLE, "how many; 20 when absent or 0, at most 1000"},
     WEFT_END(struct list),
 };
 

@@ -15,7 +15,7 @@ struct initialize_params {
 };
 const weft_param weft__cdev_initialize_params[] = {
     {"client_info", WEFT_PARAM_obj, offsetof(struct initialize_params, client_info), WEFT_NULLABLE,
-     "who is there: name and version"},
+     "the client's name and version"},
     {"capabilities", WEFT_PARAM_obj, offsetof(struct initialize_params, capabilities), WEFT_NULLABLE,
      "notifications: names as you want them, \"event/claude_log\" for instance; parallel: true for runs side by side"},
     {"clientInfo", WEFT_PARAM_obj, offsetof(struct initialize_params, clientInfo), WEFT_NULLABLE, "the same as client_info"},

@@ -23,8 +23,9 @@ struct messages_params {
 const weft_param weft__cdev_messages_params[] = {
     {"session_id", WEFT_PARAM_str, offsetof(struct messages_params, session_id), WEFT_NULLABLE, "which session"},
     {"limit", WEFT_PARAM_int, offsetof(struct messages_params, limit), WEFT_NULLABLE,
-     "at most so many; 50 when absent or 0, at most 500"},
-    {"offset", WEFT_PARAM_int, offsetof(struct messages_params, offset), WEFT_NULLABLE, "pass over so many"},
+     "how many; 50 when absent or 0, at most 500"},
+    {"offset", WEFT_PARAM_int, offsetof(struct messages_params, offset), WEFT_NULLABLE,
+     "how many to leave out, from the beginning"},
     {"order", WEFT_PARAM_str, offsetof(struct messages_params, order), WEFT_NULLABLE,
      "asc: the oldest first, the default; desc: the newest first"},
     {"until_seq", WEFT_PARAM_int, offsetof(struct messages_params, until_seq), WEFT_NULLABLE,

@@ -22,7 +22,7 @@ struct sessions_params {
 };
 const weft_param weft__cdev_sessions_params[] = {
     {"limit", WEFT_PARAM_int, offsetof(struct sessions_params, limit), WEFT_NULLABLE,
-     "at most so many; 20 when absent or 0, at most 1000"},
+     "how many; 20 when absent or 0, at most 1000"},
     {"agent_type", WEFT_PARAM_str, offsetof(struct sessions_params, agent_type), WEFT_NULLABLE,
      "only sessions with this agent"},
     {"agentType", WEFT_PARAM_str, offsetof(struct sessions_params, agentType), WEFT_NULLABLE, "the same as agent_type"},

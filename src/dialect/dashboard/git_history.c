@@ -22,7 +22,7 @@ const weft_param weft__dashboard_log_params[] = {
     {"path", WEFT_PARAM_str, offsetof(struct history, path), WEFT_NULLABLE,
      "of this file, from the project's folder, and of what it was called before; of the whole project when absent"},
     {"limit", WEFT_PARAM_int, offsetof(struct history, limit), WEFT_NULLABLE, "commits; 50 when absent or 0, at most 500"},
-    {"skip", WEFT_PARAM_int, offsetof(struct history, skip), WEFT_NULLABLE, "leave out so many of the latest"},
+    {"skip", WEFT_PARAM_int, offsetof(struct history, skip), WEFT_NULLABLE, "how many of the latest to leave out"},
     WEFT_END(struct history),
 };
 

@@ -30,8 +30,7 @@ const weft_param weft__dashboard_page_params[] = {
     {"unseen", WEFT_PARAM_bool, offsetof(struct page, unseen), WEFT_NULLABLE,
      "only those that nobody has looked at (task.seen)"},
     {"before", WEFT_PARAM_str, offsetof(struct page, before), WEFT_NULLABLE, "the last taskId of the page before this one"},
-    {"limit", WEFT_PARAM_int, offsetof(struct page, limit), WEFT_NULLABLE,
-     "at most so many; 100 when absent or 0, at most 1000"},
+    {"limit", WEFT_PARAM_int, offsetof(struct page, limit), WEFT_NULLABLE, "how many; 100 when absent or 0, at most 1000"},
     WEFT_END(struct page),
 };
 

@@ -24,8 +24,8 @@ const weft_param weft__hub_changes_params[] = {
     {"sessionId", WEFT_PARAM_str, offsetof(struct changes, sessionId), WEFT_NULLABLE,
      "of all tasks of this session instead"},
     {"path", WEFT_PARAM_str, offsetof(struct changes, path), WEFT_NULLABLE, "of this file or folder alone"},
-    {"skip", WEFT_PARAM_int, offsetof(struct changes, skip), WEFT_NULLABLE, "leave out so many files, by path"},
-    {"limit", WEFT_PARAM_int, offsetof(struct changes, limit), WEFT_NULLABLE, "at most so many files; default 1000"},
+    {"skip", WEFT_PARAM_int, offsetof(struct changes, skip), WEFT_NULLABLE, "how many files to leave out, by path"},
+    {"limit", WEFT_PARAM_int, offsetof(struct changes, limit), WEFT_NULLABLE, "how many files; default 1000"},
     WEFT_END(struct changes),
 };
 const weft_param weft__hub_diff_params[] = {
@@ -35,7 +35,7 @@ const weft_param weft__hub_diff_params[] = {
     {"path", WEFT_PARAM_str, offsetof(struct changes, path), WEFT_NULLABLE, "of this file or folder alone"},
     {"context", WEFT_PARAM_any, offsetof(struct changes, context), WEFT_NULLABLE, "lines around each change; default 3"},
     {"offset", WEFT_PARAM_int, offsetof(struct changes, offset), WEFT_NULLABLE, "where to go on: next of the last answer"},
-    {"maxBytes", WEFT_PARAM_int, offsetof(struct changes, maxBytes), WEFT_NULLABLE, "at most so many bytes; default 1 MiB"},
+    {"maxBytes", WEFT_PARAM_int, offsetof(struct changes, maxBytes), WEFT_NULLABLE, "how many bytes; default 1 MiB"},
     WEFT_END(struct changes),
 };
 struct undo {

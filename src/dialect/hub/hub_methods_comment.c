@@ -227,7 +227,7 @@ static int refuse_comment(const struct comment_call *call, int r) {
     if (r == -ENOBUFS)
         return weft__reply_error(call->req, 429, "queueFull", "Queue full: %zu tasks are waiting", limits->max_queue);
     if (r == -ENOENT || r == -EINVAL)
-        return weft__reply_error(call->req, 409, "agentNotConfigured", "The task's agent is not configured any more");
+        return weft__reply_error(call->req, 409, "agentNotConfigured", "The task's agent is no longer configured");
     return weft__reply_not_submitted(call->req, call->hub, "/comments", r);
 }
 

@@ -17,7 +17,7 @@ struct plans_page {
     int64_t limit;
 };
 const weft_param weft__hub_plans_params[] = {
-    WEFT_MAY(struct plans_page, limit, int, "at most so many; 50 when absent"),
+    WEFT_MAY(struct plans_page, limit, int, "how many; 50 when absent"),
     WEFT_END(struct plans_page),
 };
 

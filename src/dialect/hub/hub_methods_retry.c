@@ -37,7 +37,7 @@ static int refuse_retry(weft_req *req, const weft_hub *hub, int r) {
     case -ENODEV:
         return weft__reply_error(req, 409, "noRunner", "The machine that it ran on is not known now: \"weft runner list\"");
     case -ENOENT:
-        return weft__reply_error(req, 409, "agentNotConfigured", "The task's agent is not configured any more");
+        return weft__reply_error(req, 409, "agentNotConfigured", "The task's agent is no longer configured");
     case -ESRCH:
     case -ESTALE:
         return weft__reply_error(req, 409, "sessionClosed", "The task's session is closed or deleted");

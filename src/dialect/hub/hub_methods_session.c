@@ -178,7 +178,7 @@ struct sessions {
 };
 const weft_param weft__hub_sessions_params[] = {
     {"limit", WEFT_PARAM_int, offsetof(struct sessions, limit), WEFT_NULLABLE,
-     "at most so many; 20 when absent or 0, at most 1000"},
+     "how many; 20 when absent or 0, at most 1000"},
     WEFT_END(struct sessions),
 };
 
@@ -238,7 +238,7 @@ struct create {
 };
 const weft_param weft__hub_create_params[] = {
     {"agent", WEFT_PARAM_str, offsetof(struct create, agent), WEFT_NULLABLE | WEFT_NONEMPTY,
-     "who; the default agent when absent"},
+     "the agent; the default agent when absent"},
     {"folder", WEFT_PARAM_str, offsetof(struct create, folder), WEFT_NULLABLE | WEFT_NONEMPTY,
      "where it works, in the project's folder; that itself when absent; needs the scope exec"},
     {"title", WEFT_PARAM_str, offsetof(struct create, title), WEFT_NULLABLE | WEFT_NONEMPTY,
@@ -474,7 +474,7 @@ static int refuse_prompt(weft_req *req, const weft_hub *hub, const struct prompt
     if (r == -ENOBUFS)
         return weft__reply_error(req, 429, "queueFull", "Queue full: %zu tasks are waiting", limits->max_queue);
     if (r == -ENOENT)
-        return weft__reply_error(req, 409, "agentNotConfigured", "The session's agent is not configured any more");
+        return weft__reply_error(req, 409, "agentNotConfigured", "The session's agent is no longer configured");
     if (r == -ESRCH || r == -ESTALE)
         return refuse_command(req, in->sessionId, r, NULL);
     return weft__reply_not_submitted(req, hub, "/prompt", r);

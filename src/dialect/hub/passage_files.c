@@ -58,7 +58,7 @@ static const struct {
     const char *reason, *why;
 } refusals[] = {
     {-ENOENT, ACP_NOT_FOUND, "fileNotFound", "there is no such file"},
-    {-ENOTDIR, WEFT_INVALID_PARAMS, "notAFolder", "a part of the path is no folder"},
+    {-ENOTDIR, WEFT_INVALID_PARAMS, "notAFolder", "a part of the path is not a folder"},
     {-EISDIR, WEFT_INVALID_PARAMS, "notAFile", "it is a folder"},
     {-EINVAL, WEFT_INVALID_PARAMS, "notAFile", "it is not a regular file"},
     {-ENAMETOOLONG, WEFT_INVALID_PARAMS, "invalidParams", "the path is too long"},

@@ -22,8 +22,9 @@ weft_mcp_server *weft__mcp_named(weft_req *req, const weft_hub *hub, const char 
         int n = snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", weft__mcp_spec(at)->name);
         used = n < 0 || (size_t) n >= sizeof known - used ? sizeof known - 1 : used + (size_t) n;
     }
-    (void) weft__reply_invalid(weft__req_keep(req), "/server", "there is no MCP server %.100s; there %s%s%s", name,
-                               used ? "are: " : "are none", known, used ? "" : ". They are configured under mcp.servers");
+    (void) weft__reply_error(weft__req_keep(req), 404, "mcpServerNotFound", "There is no MCP server %.100s; there %s%s%s",
+                             name, used ? "are: " : "are none", known,
+                             used ? "" : ". They are configured under mcp.servers");
     return NULL;
 }
 
@@ -77,15 +78,15 @@ int weft__mcp_reply_full(weft_req *req, const char *server, int r) {
 #define ERROR_BUSY                                                                                                          \
     { 429, "Too many requests to this server are open", "rateLimited" }
 
-static const weft_error_row servers_errors[] = {WEFT_ERROR_PARAMS, {0}};
+#define ERROR_UNKNOWN                                                                                                       \
+    { 404, "There is no MCP server of this name", "mcpServerNotFound" }
+
+static const weft_error_row servers_errors[] = {WEFT_ERROR_PARAMS, ERROR_UNKNOWN, {0}};
 static const weft_error_row ask_errors[] = {
-    WEFT_ERROR_PARAMS,
-    WEFT_ERROR_AGENT,
-    ERROR_MCP,
-    ERROR_BUSY,
-    {413, "That is more than an MCP server is sent", "tooLarge"},
-    WEFT_ERROR_STOPPING,
-    {0},
+    WEFT_ERROR_PARAMS,   WEFT_ERROR_AGENT,
+    ERROR_UNKNOWN,       ERROR_MCP,
+    ERROR_BUSY,          {413, "That is more than an MCP server is sent", "tooLarge"},
+    WEFT_ERROR_STOPPING, {0},
 };
 
 static const weft_method methods[] = {

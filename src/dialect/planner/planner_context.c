@@ -61,7 +61,7 @@ static int read_file_key(reading *self, const char *said, const char *path, cons
     *ret = key;
     return r == -EXDEV || r == -ELOOP ? refuse_part(self, path, "it leads out of the project's folder")
            : r == -EACCES             ? refuse_part(self, path, "it is closed: .git, .weft, .aiwg/daemon")
-           : r < 0                    ? refuse_part(self, path, "it is no path of a file in the project")
+           : r < 0                    ? refuse_part(self, path, "it is not the path of a file in the project")
                                       : 0;
 }
 

@@ -368,7 +368,7 @@ static int64_t quiet_of(const struct execute *in) {
 
 static int refuse_type(weft_req *req, const char *task_type) {
     return weft__reply_invalid(req, "/task_type",
-                               "%.64s is no type of task; there is code_generation, refactoring, analysis, testing, "
+                               "%.64s is not a type of task; there is code_generation, refactoring, analysis, testing, "
                                "code_refactoring, code_analysis, bug_fix, documentation",
                                task_type);
 }

@@ -110,7 +110,7 @@ static void fail_planning(struct planning *planning, const weft_planner_error *e
 
 static void fail_unreadable(struct planning *planning, const char *why) {
     char details[WEFT_PLAN_WHY + 64];
-    snprintf(details, sizeof details, "What the planner said is no plan: %s", why);
+    snprintf(details, sizeof details, "What the planner said is not a plan: %s", why);
     fail_planning(planning, &(weft_planner_error){.code = PLANNER_FAILED,
                                                   .type = PLANNER_PARSE,
                                                   .details = details,

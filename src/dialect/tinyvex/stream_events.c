@@ -4,7 +4,7 @@
 
 static const weft_param params[] = {
     {"types", WEFT_PARAM_arr, 0, 0, "only those whose types begin with one of these"},
-    {"taskId", WEFT_PARAM_str, 0, 0, "only those about this task"},
+    {"taskId", WEFT_PARAM_str, 0, 0, "only events about this task"},
     {0},
 };
 

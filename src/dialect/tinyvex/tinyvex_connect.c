@@ -14,7 +14,7 @@ struct connect_params {
     weft_json client, clockSkewHint;
 };
 const weft_param weft__tinyvex_connect_params[] = {
-    {"client", WEFT_PARAM_obj, offsetof(struct connect_params, client), WEFT_NULLABLE, "who is there: name and version"},
+    {"client", WEFT_PARAM_obj, offsetof(struct connect_params, client), WEFT_NULLABLE, "the client's name and version"},
     {"clockSkewHint", WEFT_PARAM_any, offsetof(struct connect_params, clockSkewHint), WEFT_NULLABLE,
      "how far the client believes its clock to be off; the answer has the hub's time"},
     WEFT_END(struct connect_params),

@@ -225,7 +225,7 @@ const weft_param weft__tinyvex_updates_params[] = {
     {"since_ts", WEFT_PARAM_int, offsetof(struct updates_params, since_ts), WEFT_NULLABLE,
      "what happened at this time or later: milliseconds since 1970"},
     {"limit", WEFT_PARAM_int, offsetof(struct updates_params, limit), WEFT_NULLABLE,
-     "at most so many; 100 when absent or 0, at most 1000"},
+     "how many; 100 when absent or 0, at most 1000"},
     WEFT_END(struct updates_params),
 };
 

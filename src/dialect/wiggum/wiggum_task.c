@@ -55,7 +55,7 @@ const weft_param weft__wiggum_send_params[] = {
     {"maxIterations", WEFT_PARAM_int, offsetof(struct send_params, maxIterations), WEFT_NULLABLE,
      "how often the agent may try; 10 when absent, at most 100"},
     {"agent", WEFT_PARAM_str, offsetof(struct send_params, agent), WEFT_NULLABLE | WEFT_NONEMPTY,
-     "who; the default agent when absent"},
+     "the agent; the default agent when absent"},
     {"permission", WEFT_PARAM_str, offsetof(struct send_params, permission), WEFT_NULLABLE, WEFT_PERMISSION_HELP},
     {"isolation", WEFT_PARAM_str, offsetof(struct send_params, isolation), WEFT_NULLABLE, WEFT_ISOLATION_HELP},
     {"withChanges", WEFT_PARAM_bool, offsetof(struct send_params, withChanges), WEFT_NULLABLE, WEFT_WITH_CHANGES_HELP},
@@ -341,7 +341,7 @@ struct list_params {
     int64_t limit;
 };
 const weft_param weft__wiggum_list_params[] = {
-    {"limit", WEFT_PARAM_int, offsetof(struct list_params, limit), WEFT_NULLABLE, "at most so many; 50 when absent"},
+    {"limit", WEFT_PARAM_int, offsetof(struct list_params, limit), WEFT_NULLABLE, "how many; 50 when absent"},
     WEFT_END(struct list_params),
 };
 

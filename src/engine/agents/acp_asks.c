@@ -224,7 +224,8 @@ static int ask_with_options(weft_driver_session *session, weft_req *req, const w
     if (session->turn != WEFT_ACP_PROMPTING || session->cancelling)
         return reply_permission(req, NULL);
     if (!choices->count)
-        return weft__acp_refuse_ask(session, req, WEFT_INVALID_PARAMS, "There is nothing to choose from", "invalidParams");
+        return weft__acp_refuse_ask(session, req, WEFT_INVALID_PARAMS, "The agent offers no answer to choose",
+                                    "invalidParams");
     if (weft__acp_asks_full(session))
         return weft__acp_refuse_ask(session, req, WEFT_INTERNAL_ERROR, "Too many questions are open", "tooManyQuestions");
     return ask_permission(session, req, params, choices);

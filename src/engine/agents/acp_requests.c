@@ -162,7 +162,7 @@ static void refuse_opening(weft_driver_session *session, const char *error) {
     if (session->turn != WEFT_ACP_WAITING || session->decided)
         return;
     weft__acp_decide(session, false, "settingRefused", "%s did not take a setting of this session: %s",
-                     session->process->agent->name, error ? error : "memory is short");
+                     session->process->agent->name, error ? error : "out of memory");
     weft__acp_tell_end(session);
 }
 
@@ -236,7 +236,7 @@ static void take_answer(request *old, int r, const weft_answer *answer) {
                      why_refused(answer->error, why));
     else
         tell_request(old, r == -ETIMEDOUT || r == -ENOMEM ? r : -EREMOTEIO, NULL,
-                     r == -ETIMEDOUT ? "it did not answer in time" : "it gave no proper answer");
+                     r == -ETIMEDOUT ? "it did not answer in time" : "its answer was not valid");
 }
 
 static void on_request_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {

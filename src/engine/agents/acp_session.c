@@ -115,7 +115,7 @@ static bool has_result(weft_driver_session *session, int r, const weft_answer *a
     } else if (r == -ETIMEDOUT)
         weft__acp_fail(process, true, "did not answer in time: ", method);
     else
-        weft__acp_fail(process, true, "gave no proper answer to ", method);
+        weft__acp_fail(process, true, "gave no valid answer to ", method);
     return false;
 }
 

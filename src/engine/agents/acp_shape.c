@@ -39,7 +39,7 @@ int weft__acp_fits(weft_driver_process *process, const char *method, const weft_
         return 0;
     int r = process->shapes[i] ? 0 : weft__shape_new(shapes[i], process->alloc, &process->shapes[i]);
     if (r < 0) {
-        snprintf(why, WEFT_SHAPE_WHY, "memory is short");
+        snprintf(why, WEFT_SHAPE_WHY, "out of memory");
         return r;
     }
     return weft__shape_check(process->shapes[i], result, why);

@@ -111,7 +111,7 @@ static void take_initialized(weft_driver_process *process, int r, const weft_ans
             weft__acp_decide_error(WEFT_CONTAINER(link, weft_driver_session, link), "initialize", answer->error);
         weft__acp_leave(process);
     } else if (r < 0)
-        weft__acp_fail(process, true, r == -ETIMEDOUT ? "did not answer in time: " : "gave no proper answer to ",
+        weft__acp_fail(process, true, r == -ETIMEDOUT ? "did not answer in time: " : "gave no valid answer to ",
                        "initialize");
     else if (!weft__acp_check(process, "initialize", answer->result))
         return;

@@ -49,6 +49,6 @@ int weft__shape_check(const weft_schema *shape, const weft_json *answer, char wh
         snprintf(why, WEFT_SHAPE_WHY, "%.100s %.100s (%.100s)", *first->instance ? first->instance : "it", first->message,
                  first->keyword);
     else if (r < 0)
-        snprintf(why, WEFT_SHAPE_WHY, "%s", r == -ENOMEM ? "memory is short" : "it is too much to check");
+        snprintf(why, WEFT_SHAPE_WHY, "%s", r == -ENOMEM ? "out of memory" : "it is too large to check");
     return r;
 }

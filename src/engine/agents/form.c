@@ -228,7 +228,7 @@ static int check_field(const weft_json *properties, const weft_iter *at, char wh
         return refuse_field(&at->name, why, "has nothing to choose from");
     for (size_t i = 0; chooses && weft__form_choice(&at->value, i, &value, &title); i++)
         if (weft_typeof(&value) != WEFT_STRING)
-            return refuse_field(&at->name, why, "has a choice that is no text");
+            return refuse_field(&at->name, why, "has a choice that is not a text");
     return 0;
 }
 
@@ -237,9 +237,9 @@ int weft__form_check(const weft_json *schema, char why[WEFT_FORM_WHY]) {
     size_t count = 0;
     int r = 0;
     if (weft_typeof(schema) != WEFT_OBJECT || schema->len > WEFT_FORM_BYTES)
-        return refuse(why, "the form is no object, or larger than 64 KiB");
+        return refuse(why, "the form is not an object, or larger than 64 KiB");
     if (properties.text && weft_typeof(&properties) != WEFT_OBJECT)
-        return refuse(why, "its properties are no object");
+        return refuse(why, "its properties are not an object");
     for (weft_iter it = weft_iterate(&properties); r >= 0 && properties.text && weft_next(&it);) {
         if (++count > WEFT_FORM_FIELDS)
             return refuse(why, "the form has more than %d fields", WEFT_FORM_FIELDS);
@@ -278,10 +278,10 @@ static int check_names(const weft_json *properties, const weft_json *content, ch
     if (is_absent(content))
         return 0;
     if (weft_typeof(content) != WEFT_OBJECT || content->len > WEFT_FORM_BYTES)
-        return refuse(why, "what was filled in is no object, or larger than 64 KiB");
+        return refuse(why, "what was filled in is not an object, or larger than 64 KiB");
     for (weft_iter it = weft_iterate(content); weft_next(&it);)
         if (!find_named(properties, &it.name).text)
-            return refuse_field(&it.name, why, "is no field of the form");
+            return refuse_field(&it.name, why, "is not a field of the form");
     return 0;
 }
 

@@ -203,7 +203,7 @@ static void decide_by_status(weft_driver_session *session, const weft_json *resu
 static void take_executed(weft_driver_session *session, const weft_json *result) {
     weft_json code = weft_pointer(result, "/output/code");
     weft_bytes text = {"", 0};
-    char why[WEFT_SHAPE_WHY] = "memory is short";
+    char why[WEFT_SHAPE_WHY] = "out of memory";
     if (weft__shape_check(session->process->executed, result, why) < 0 || (code.text && weft_bytes_of(&code, &text) < 0)) {
         say_unreadable(session, why);
         return;
@@ -226,7 +226,7 @@ static void take_executed(weft_driver_session *session, const weft_json *result)
 
 static void take_other(weft_driver_session *session, const weft_json *result) {
     if (weft_typeof(result) != WEFT_OBJECT) {
-        say_unreadable(session, "it is no object");
+        say_unreadable(session, "it is not an object");
         return;
     }
     say_text(session, (weft_bytes){result->text, result->len});
@@ -264,7 +264,7 @@ static void take_failure(weft_driver_session *session, int r) {
     const weft_driver_process *process = session->process;
     bool child = weft__planner_is_child(process);
     if (r == -EBADMSG)
-        say_unreadable(session, "it is no answer");
+        say_unreadable(session, "it is not an answer");
     else if (!child || (r != -ECONNRESET && r != -ENOTCONN))
         weft__planner_decide(session, true, "agentEnded", "%s has left in the middle of this turn", process->agent->name);
 }
@@ -353,11 +353,11 @@ static void take_chunk(weft_driver_session *session, const weft_json *params) {
     else if (sequence.text && weft_int_of(&sequence, -1) != (int64_t) session->chunks)
         say_unreadable(session, "the sequence of its stream has a gap");
     else if (weft_typeof(&chunk) != WEFT_STRING || weft_bytes_of(&chunk, &text) < 0 || memchr(text.data, '\0', text.len))
-        say_unreadable(session, "a chunk of its stream is no string");
+        say_unreadable(session, "a chunk of its stream is not a string");
     else if (weft__buf_len(&session->said) + text.len > PLANNER_SAID)
         say_unreadable(session, "it streamed more than 16 MiB");
     else if (weft__buf_put(&session->said, alloc, text.data, text.len) < 0)
-        weft__planner_decide(session, true, "outOfMemory", "Memory was short.");
+        weft__planner_decide(session, true, "outOfMemory", "Out of memory.");
     else
         say_text(session, text);
 }

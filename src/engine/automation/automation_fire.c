@@ -72,7 +72,7 @@ static void conclude_firing(firing *f, int r, const char *task, const char *why)
 static firing *new_firing(weft_automation *automation, const char *rule, const char *type, const char *question) {
     firing *f = weft__zalloc(automation->alloc, sizeof *f);
     if (!f) {
-        weft__automation_note(automation, "rule %s: memory is short, it does nothing", rule);
+        weft__automation_note(automation, "rule %s: out of memory, it does nothing", rule);
         return NULL;
     }
     f->automation = automation;
@@ -319,14 +319,14 @@ static void skip_resting(weft_automation *automation, known_rule *known, const w
     if (known->rested++ > 0)
         return;
     weft__automation_record(automation, rule->id, event->type, "skipped", NULL, NULL, "cooldownMs");
-    weft__automation_note(automation, "rule %s: skipped for %s, it rests for %lld ms after each firing", rule->id,
+    weft__automation_note(automation, "rule %s: skipped for %s, because it does not fire again within %lld ms", rule->id,
                           event->type, (long long) rule->cooldown_ms);
 }
 
 static void say_rested(weft_automation *automation, known_rule *known) {
     if (known->rested > 1)
-        weft__automation_note(automation, "rule %s: %llu events were skipped while it rested", known->rule->id,
-                              (unsigned long long) known->rested);
+        weft__automation_note(automation, "rule %s: %llu events were skipped, because it had fired shortly before",
+                              known->rule->id, (unsigned long long) known->rested);
     known->rested = 0;
 }
 

@@ -241,7 +241,7 @@ static int compile_pattern(weft_condition *condition, weft_bytes pattern, char *
     if (condition->code)
         return 0;
     pcre2_get_error_message(error, (PCRE2_UCHAR *) message, sizeof message);
-    snprintf(why, WEFT_RULE_WHY, "the regular expression is wrong at character %zu: %s", (size_t) at + 1, message);
+    snprintf(why, WEFT_RULE_WHY, "the regular expression is not valid at character %zu: %s", (size_t) at + 1, message);
     return error == PCRE2_ERROR_HEAP_FAILED ? -ENOMEM : -EINVAL;
 }
 

@@ -130,7 +130,7 @@ static int read_schedule(weft_rule *rule) {
     if (rule->type && !type_matches(rule->type, "cron.fired"))
         return weft__rule_wrong(rule, "a schedule is for cron.fired, not for %.60s", rule->type);
     if (weft__cron_parse(rule->schedule, &rule->cron, &why) < 0)
-        return weft__rule_wrong(rule, "the schedule \"%.60s\" is wrong: %s", rule->schedule, why);
+        return weft__rule_wrong(rule, "the schedule \"%.60s\" is not valid: %s", rule->schedule, why);
     rule->type = "cron.fired";
     return 0;
 }

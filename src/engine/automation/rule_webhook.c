@@ -61,7 +61,7 @@ static int read_header(weft_rule *rule, const weft_iter *it) {
     if (r < 0)
         return r;
     if (!name || !is_header_name(name))
-        return weft__rule_wrong(rule, "\"%.60s\" is no header that a webhook can have", name ? name : "");
+        return weft__rule_wrong(rule, "a webhook cannot send the header \"%.60s\"", name ? name : "");
     return value ? check_secrets(rule, value) : weft__rule_wrong(rule, "the header %.60s must be a text", name);
 }
 
@@ -158,7 +158,7 @@ static int check_address(weft_rule *rule, const char *text) {
     r = weft__transport_parse(NULL, plain, rule->alloc, &url, &why);
     weft__free(rule->alloc, plain);
     if (r < 0)
-        return r == -EINVAL ? weft__rule_wrong(rule, "the url is wrong: %s", why) : r;
+        return r == -EINVAL ? weft__rule_wrong(rule, "the url is not valid: %s", why) : r;
     bool http = weft__is_http(url.scheme);
     weft__url_done(&url, rule->alloc);
     return http ? 0 : weft__rule_wrong(rule, "a webhook's url begins with http:// or https://");

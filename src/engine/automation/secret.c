@@ -70,9 +70,10 @@ static int check_name(const char *at, char *why) {
     if (!closed || len >= MAX_NAME)
         explain_secret(why, "\"%.*s\" is not closed: it needs a \"}\"", (int) prefix + shown, at);
     else if (env && !is_variable(at + prefix, len))
-        explain_secret(why, "\"%.*s\" is no name of a variable", shown, at + prefix);
+        explain_secret(why, "\"%.*s\" is not the name of a variable", shown, at + prefix);
     else if (!env && !is_secret_path(at + prefix, len))
-        explain_secret(why, "\"%.*s\" is no path from / or ~/ without blanks and quotes", shown, at + prefix);
+        explain_secret(why, "\"%.*s\" is not a path that begins with / or ~/ and has no blanks or quotes", shown,
+                       at + prefix);
     else
         return 0;
     return -EINVAL;
@@ -105,7 +106,8 @@ static int read_secret_file(const char *path, char *ret, size_t *ret_len, char *
         len += (size_t) n;
     close(fd);
     if (n < 0 || len > WEFT_SECRET_VALUE)
-        return explain_secret(why, n < 0 ? "%.200s is no file that can be read" : "%.200s is too long for a secret", path);
+        return explain_secret(why, n < 0 ? "%.200s is not a file that can be read" : "%.200s is too long for a secret",
+                              path);
     *ret_len = without_end(ret, len);
     return 0;
 }

@@ -297,7 +297,7 @@ int weft__approval_make(const weft_engine *engine, const known_question *questio
     if (engine->approval_count >= WEFT_APPROVALS)
         return refuse_always(why, "there are as many standing answers as there may be; revoke one first");
     if (!task)
-        return refuse_always(why, "only what a task's agent asks can be answered for good");
+        return refuse_always(why, "only a question of a task's agent can have a permanent answer");
     const weft_tool_call *call = call_of(engine, &question->pub, &room, &doc);
     const char *path = top_of(engine, always, top);
     int r = check_always(engine, &question->pub, call, always, path, why);

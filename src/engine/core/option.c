@@ -96,7 +96,7 @@ bool weft__option_rejects(const weft_json *options, const char *id) {
 }
 
 const char *weft__option_why(int r) {
-    return r == -EPERM      ? "can only be allowed for good; to do that, say allow_always or the option's id"
+    return r == -EPERM      ? "can only be allowed permanently; to do that, say allow_always or the option's id"
            : r == -ENOTUNIQ ? "has several options of that kind; say the id of one"
                             : "has no such option";
 }

@@ -459,7 +459,7 @@ int weft__question_answer_with(weft_engine *engine, const char *id, const weft_q
     const char *name = answer->option ? option_name(weft_doc_root(doc), answer->option) : NULL;
     if (name && answer->always && !weft__option_allows(weft_doc_root(doc), answer->option)) {
         if (answer->why)
-            snprintf(answer->why, WEFT_FORM_WHY, "only what allows it can be answered for good");
+            snprintf(answer->why, WEFT_FORM_WHY, "only an answer that allows it can be permanent");
         r = -EDOM;
     } else
         r = name ? send_answer(engine, question, name, answer, done, ctx) : -EINVAL;

@@ -93,7 +93,7 @@ static void on_run_quiet(weft_timer *timer) {
 /* Something it said could not be kept: better no run than one with a hole. */
 void weft__run_kept(struct run *run, int r) {
     if (r < 0) {
-        weft__note(run->engine, "%s: memory is short, it is being ended", run->task->id);
+        weft__note(run->engine, "%s: out of memory, it is being ended", run->task->id);
         run->stop = run->stop == GOES_ON ? MEMORY_SHORT : run->stop;
         run->deaf = weft__task_is_lent(run->task);
         run->kill = true; /* not from within the driver's own call */
@@ -257,7 +257,7 @@ static void not_started(struct run *run, int r) {
     else if (full)
         snprintf(error, sizeof error, "%s does not read what it is sent.", name);
     else if (!agent)
-        snprintf(error, sizeof error, "The agent %s is not configured any more.", name);
+        snprintf(error, sizeof error, "The agent %s is no longer configured.", name);
     else if (r == -ENOTSUP)
         snprintf(error, sizeof error, "The agent %s needs the driver %s, which is not there.", name, agent->driver);
     else if (r == -ENOTDIR)
@@ -470,7 +470,7 @@ static void decide_outcome(const struct run *run, outcome *ret) {
         if (weft__task_survives(run->task)) /* it waits for the next start, as after a crash */
             ret->type = "task.retrying";
     } else if (run->stop == MEMORY_SHORT)
-        failed_with(ret, "outOfMemory", "Memory was short.");
+        failed_with(ret, "outOfMemory", "Out of memory.");
     else if (!run->ok && *run->denied && run->reason && strcmp(run->reason, "cancelled") == 0)
         failed_with(ret, run->no_reason, run->denied);
     else if (!run->ok)

@@ -209,7 +209,7 @@ static void settle(struct run *run, const weft_changed_list *list, const char *w
     weft__buf_done(&spans, alloc);
     weft__buf_done(&others, alloc);
     if (r < 0)
-        weft__note(run->engine, "%s: memory is short, what it changed is not known", run->task->id);
+        weft__note(run->engine, "%s: out of memory, what it changed is not known", run->task->id);
     changes->step = CHANGES_SETTLED;
     weft__run_soon(run);
 }

@@ -68,7 +68,7 @@ static int ask_new_question(struct run *run, known_question *question) {
     int r = weft__outbox_question(run, question, NULL);
     /* It is on its way from here on: a failure to answer it leaves it to a person. */
     if (r >= 0 && answered && answer_at_once(run, question) < 0)
-        weft__note(run->engine, "%s: memory is short, a person must answer it", question->id);
+        weft__note(run->engine, "%s: out of memory, a person must answer it", question->id);
     return r;
 }
 

@@ -51,7 +51,7 @@ static void note_fact(weft_engine *engine, known_session *session, size_t fact, 
     char *copy = value->len <= FACT_BYTES ? weft__strndup(engine->alloc, value->text, value->len) : NULL;
     if (!copy) {
         weft__note(engine, "%s: what its agent says of its %s cannot be kept: %s", session->pub.id,
-                   weft__session_facts[fact], value->len > FACT_BYTES ? "it is too long" : "memory is short");
+                   weft__session_facts[fact], value->len > FACT_BYTES ? "it is too long" : "out of memory");
         return;
     }
     weft__free(engine->alloc, session->told[fact]);

@@ -74,8 +74,9 @@ static const char *why_not_asked(const weft_mcp_server *server, const weft_json 
         return why_no_elicitation(params, room);
     if (server->mcp->opts.no_sampling)
         return "there is no model to ask here";
-    return weft_typeof(&messages) != WEFT_ARRAY || params->len > LARGEST_SAMPLING ? "its messages are no list, or too large"
-                                                                                  : NULL;
+    return weft_typeof(&messages) != WEFT_ARRAY || params->len > LARGEST_SAMPLING
+               ? "its messages are not a list, or too large"
+               : NULL;
 }
 
 /* ---- asking ---- */

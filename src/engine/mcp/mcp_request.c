@@ -381,7 +381,7 @@ static void take_complete(weft_mcp_request *request, const weft_json *result) {
         return;
     }
     if (weft_typeof(result) != WEFT_OBJECT)
-        r = -EBADMSG, snprintf(why, sizeof why, "the answer of the server is no object");
+        r = -EBADMSG, snprintf(why, sizeof why, "the answer of the server is not an object");
     else if (strcmp(request->method, "tools/call") == 0)
         r = weft__mcp_check_result(request->server, weft_doc_root(request->params), result, why);
     if (r < 0)
@@ -416,8 +416,7 @@ static void take_answer(weft_mcp_request *request, int r, const weft_answer *ans
     weft__timer_stop(request->mcp->loop, &request->timer);
     weft__mcp_used(request->server);
     if (r < 0)
-        weft__mcp_finish(request, r, "%s",
-                         r == -EBADMSG ? "what the server answered is no proper answer" : weft_strerror(r));
+        weft__mcp_finish(request, r, "%s", r == -EBADMSG ? "the answer of the server is not valid" : weft_strerror(r));
     else if (request->r < 0) /* the wire has failed it, and said why */
         end_request(request);
     else if (answer->error)

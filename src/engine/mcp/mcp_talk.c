@@ -96,7 +96,7 @@ static void on_mcp_initialized(weft_peer *peer, int r, const weft_answer *answer
         return;
     if (r < 0 || answer->error) {
         if (r < 0)
-            weft__mcp_failed(server, -ECONNREFUSED, "%s gave no proper answer to initialize", server->spec->name);
+            weft__mcp_failed(server, -ECONNREFUSED, "%s gave no valid answer to initialize", server->spec->name);
         else
             refuse_initialized(server, answer->error);
         return;

@@ -163,7 +163,8 @@ static void see_waiting(known_plan *known, size_t i, int64_t now) {
         return;
     else if (known->next_stopping)
         end_step(step, WEFT_STEP_SKIPPED, known->next_stopping,
-                 strcmp(known->next_stopping, "timeLimit") == 0 ? "The plan's time was over." : "The plan was cancelled.",
+                 strcmp(known->next_stopping, "timeLimit") == 0 ? "The plan reached its time limit."
+                                                                : "The plan was cancelled.",
                  now);
     else if (need) {
         snprintf(error, sizeof error, "It needs %s, which %s.", need->id,
