@@ -81,7 +81,7 @@ foreach(source ${sources})
 endforeach()
 
 file(GLOB scripts CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests
-     tests/cli/*.sh tests/interop/*.sh tests/interop/*.mjs tests/interop/*.py tests/faults/*.py tests/security/*.py
+     tests/cli/*.sh tests/cli/*.py tests/interop/*.sh tests/interop/*.mjs tests/interop/*.py tests/faults/*.py tests/security/*.py
      tests/browser/*.mjs)
 foreach(script ${scripts})
   execute_process(COMMAND test -x ${PROJECT_SOURCE_DIR}/tests/${script} RESULT_VARIABLE not_executable)

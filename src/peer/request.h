@@ -85,7 +85,8 @@ typedef union weft_params_memory {
 size_t weft__params_size(const weft_param *table);
 /* Check params by the row, and bind them if its table says how large the struct is. Returns as weft_bind(). */
 int weft__params_bind(weft_req *req, const weft_method *row, const weft_json *params, void *memory);
-/* As weft_req_pass_on(), for params that are a part of the request's own: at is the JSON Pointer of that part, for errors. */
+/* As weft_req_pass_on(), for params that are a part of the request's own: at is the JSON Pointer of that part, for errors.
+ */
 int weft__req_pass_on_at(weft_req *handle, const weft_method *row, const weft_json *params, const char *at, void *ctx);
 
 /* For this peer, with nothing in it yet. NULL: no memory. */

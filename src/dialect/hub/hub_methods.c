@@ -490,7 +490,7 @@ static const weft_error_row git_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT,
         {409, "No snapshot was taken", "changesUnknown"},                                                                   \
         {409, "The machine that it worked on does not know of it any more", "changesElsewhere"},                            \
         {503, "The machine that it worked on is away", "runnerAway"}, {410, "The snapshots are gone", "changesGone"},       \
-        {429, "Too many operations are running", "changesBusy"}, {500, "git failed", "changesFailed"},                                \
+        {429, "Too many operations are running", "changesBusy"}, {500, "git failed", "changesFailed"},                      \
         {501, "Changes are not kept here", "changesNotKept"}, {504, "It took too long", "changesTimedOut"},                 \
         WEFT_ERROR_STOPPING
 static const weft_error_row changes_errors[] = {WEFT_ERROR_PARAMS, ERRORS_CHANGES, {0}};

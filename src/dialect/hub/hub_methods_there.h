@@ -9,8 +9,8 @@ typedef void weft__there_done(void *ctx, int r, const weft_answer *answer);
 
 /* Did this task, or the last one of this session, work on a runner? */
 bool weft__hub_is_there(const weft_hub *hub, const char *id, bool session);
-/* Ask for this method of the hub's own, there; params without the ids. 0: done will run. -ENODATA: it is here; -ENOTCONN: the
- * runner is away; others of weft_call_start(). */
+/* Ask for this method of the hub's own, there; params without the ids. 0: done will run. -ENODATA: it is here; -ENOTCONN:
+ * the runner is away; others of weft_call_start(). */
 int weft__hub_ask_there(const weft_hub *hub, const char *id, bool session, const char *method, weft_val params,
                         weft__there_done *done, void *ctx);
 /* Why it cannot be asked. */
