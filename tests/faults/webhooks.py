@@ -184,7 +184,7 @@ def no_rule_asks_about_questions():
 
 
 def what_is_no_webhook():
-    wrong = [({"method": "TRACE"}, "\"PATCH\""), ({"headers": {"Content-Length": "5"}}, "no header"), ({"headers": {"a:b": "5"}}, "no header"),
+    wrong = [({"method": "TRACE"}, "\"PATCH\""), ({"headers": {"Content-Length": "5"}}, "cannot send the header"), ({"headers": {"a:b": "5"}}, "cannot send the header"),
              ({"headers": {"A": 5}}, "must be a string"), ({"headers": ["A"]}, "object of strings"), ({"body": 5}, "\"body\" must be"),
              ({"body": "${env:A"}, "not closed"), ({"body": {"a": ["${env:1A}"]}}, "not the name of a variable"),
              ({"headers": {"A": "${file:relative}"}}, "not a path"), ({"headers": {f"A{n}": "" for n in range(33)}}, "more than 32"),

@@ -65,8 +65,8 @@ TEST(what_is_put_in) {
         {"${env:WEFT_LINES}", WEFT_SECRET_TEXT, 0, "a\r\nb"},
         {"${env:WEFT_NONE}", WEFT_SECRET_TEXT, -ENOKEY, "WEFT_NONE is not set"},
         {"${file:/nowhere/at/all}", WEFT_SECRET_TEXT, -ENOKEY, "cannot be read"},
-        {"${file:/tmp}", WEFT_SECRET_TEXT, -ENOKEY, "no file"},
-        {"${file:/dev/zero}", WEFT_SECRET_TEXT, -ENOKEY, "no file"},
+        {"${file:/tmp}", WEFT_SECRET_TEXT, -ENOKEY, "not a file"},
+        {"${file:/dev/zero}", WEFT_SECRET_TEXT, -ENOKEY, "not a file"},
         {"0123456789012345678901234567890", WEFT_SECRET_TEXT, -EMSGSIZE, NULL},
     };
     setenv("WEFT_T", "va\"l\\ue", 1);
