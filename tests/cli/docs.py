@@ -105,7 +105,7 @@ for name in sorted(name for name in sent if re.search(r"[a-z]", name) and len(na
     check(f"{name}, which is sent, is in told_rows.c", name in told or name in methods_named)
 reasons = set()
 for path, text in source.items():
-    if path.startswith("src/app/daemon/uplink"):  # what a runner answers its hub
+    if path.startswith("src/app/daemon/machines/uplink"):  # what a runner answers its hub
         continue
     if path.startswith(("src/peer/", "src/dialect/", "src/net/", "src/app/daemon/", "src/app/web/")):
         reasons |= set(re.findall(r'weft__reply_error\([^;"]*"([a-z][a-zA-Z]+)"', text))

@@ -1,6 +1,6 @@
 /* The journal for a standby on another machine, which copies it: journal.follow says from where, journal.page gives what is
  * there, journal.changes what happened since, and the notification journal.changed that there is more. All of it is raw:
- * events with their keys, documents as they are kept. What the standby does with it is in app/daemon/standby.c. */
+ * events with their keys, documents as they are kept. What the standby does with it is in app/daemon/machines/standby.c. */
 #include <errno.h>
 #include <string.h>
 

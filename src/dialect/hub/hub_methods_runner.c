@@ -1,5 +1,5 @@
 /* Runners: other machines that dial this hub and run its tasks. runner.hello, runner.deliver and runner.list; what the hub
- * calls on a runner is in engine/agents/driver_runner.c, and what a runner does with it in app/daemon/uplink.c. */
+ * calls on a runner is in engine/agents/driver_runner.c, and what a runner does with it in app/daemon/machines/uplink.c. */
 #include "runners.h"
 
 #include <errno.h>
