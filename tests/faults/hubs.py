@@ -465,8 +465,8 @@ def read(path):
 
 
 def a_session_that_breaks_is_made_again():
-    """A hub whose connection is lost for a moment keeps the journal, and its agents go on."""
-    with Three() as three:
+    """A hub whose connection is lost for a moment keeps the journal, and its agents go on. A moment is less than half a lease."""
+    with Three(lease_ms=30000) as three:
         first = three.leader()
         client = three.others()[0].connect()
         task = client.call("task.submit", prompt="broken", agent="sleeper")["taskId"]
