@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "acp.h"
 #include "alloc.h"
 #include "reply.h"
 #include "tinyvex.h"
@@ -115,6 +116,11 @@ static int check_param(weft_req *req, const weft_param *param, const weft_json *
     return 0;
 }
 
+static int put_form(const weft_hub *hub, bool first, weft_buf *out) {
+    static const char form[] = ",\"form\":\"old\"";
+    return weft__buf_put(out, hub->alloc, form + first, sizeof form - 1 - first);
+}
+
 /* Only what the stream knows, so that who adds something else shares the computation all the same. */
 static int write_params(weft_req *req, const weft_hub *hub, const weft_stream_kind *kind, const weft_json *params,
                         weft_buf *out) {
@@ -134,6 +140,8 @@ static int write_params(weft_req *req, const weft_hub *hub, const weft_stream_ki
         if (r >= 0)
             r = weft__buf_put(out, hub->alloc, value.text, value.len);
     }
+    if (r >= 0 && kind->acp && weft__acp_is_old(hub, req))
+        r = put_form(hub, first, out);
     return r < 0 ? r : weft__buf_put(out, hub->alloc, "}", 1);
 }
 
