@@ -178,9 +178,10 @@ static void read_journal(const char *journal, char epoch[WEFT_EPOCH + 1], weft_s
         spec->digest = end + 1;
 }
 
-/* Like gseq, a seq above 2^63 has never been seen. false: it is none. */
+/* Like gseq, a seq above 2^63 has never been seen: it is beyond the last event. false: it is none. */
 static bool read_position(const struct subscribe_params *in, char epoch[WEFT_EPOCH + 1], weft_subscription_spec *spec) {
-    int64_t seq = weft_int_of(&in->lastSeq, -1);
+    bool large = weft_num_of(&in->lastSeq, -1) >= 0x1p63;
+    int64_t seq = large ? INT64_MAX : weft_int_of(&in->lastSeq, -1);
     spec->live = !in->lastSeq.text;
     if (spec->live)
         return true;
