@@ -24,6 +24,9 @@ static const struct {
     {-EUCLEAN, "it is damaged"},
     {-EXFULL, "too much is waiting to be stored"},
     {-ESTALE, "its files were deleted, replaced or changed by somebody else"},
+    {-ENOTRECOVERABLE, "its files were deleted, replaced or changed by somebody else"},
+    {-ENOLCK, "another program has locked it"},
+    {-ETIME, "the database did not answer in time"},
 };
 
 const char *weft_strerror(int r) {

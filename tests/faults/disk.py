@@ -188,6 +188,35 @@ def refused(connection):
     return False
 
 
+def nothing_can_be_changed(connection, session):
+    """Each says why in the same words: not that a session is closed, or a value another one."""
+    mutation = lambda name, **args: ("tinyvex/mutation", {"requestId": name, "name": name, "args": args})
+    for method, params in (
+        mutation("doc.put", collection="notes", key="k", value=1),
+        mutation("thread.create"),
+        mutation("thread.rename", threadId=session, title="x"),
+        mutation("thread.archive", threadId=session),
+        mutation("thread.delete", threadId=session),
+        mutation("message.post", threadId=session, text="x"),
+        ("tinyvex/action", {"requestId": "a", "name": "agent.prompt", "args": {"text": "x", "threadId": session}}),
+        ("tinyvex/history.setSessionTitle", {"session_id": session, "title": "x"}),
+        ("tinyvex/history.deleteSession", {"session_id": session}),
+        ("session.set", {"sessionId": session, "name": "title", "value": "x"}),
+        ("session.close", {"sessionId": session}),
+        ("session.delete", {"sessionId": session}),
+        ("session.create", {}),
+        ("chat.send", {"message": "x"}),
+        ("automation.disable", {}),
+        ("agent/run", {"prompt": "x"}),
+    ):
+        try:
+            answer = connection.call(method, **params)
+        except Refused as error:
+            assert error.code == 507 and error.reason == "storageFailed", (method, params, error)
+            continue
+        raise AssertionError((method, params, answer))
+
+
 def say_they_are_gone(hub, connection):
     status, body = readyz(hub)
     assert status == 503 and body["status"] == "storageFailed" and "deleted" in body["error"], body
@@ -207,6 +236,7 @@ def nothing_is_acknowledged_into_nothing():
             how(hub)
             say_they_are_gone(hub, connection)
             assert refused(connection)
+            nothing_can_be_changed(connection, connection.call("session.list")["sessions"][-1]["id"])
             assert connection.call("task.get", taskId=tasks[0])["prompt"] == "task 0"
             say_they_are_gone(hub, connection)
             connection.close()

@@ -120,6 +120,8 @@ TEST(what_cannot_be_created) {
     CHECK_INT(create(&w, &(weft_session_order){.folder = "no such folder anywhere"}, &s), -ENOTDIR);
     play_store_fails = -ENOSPC;
     CHECK_INT(create(&w, &(weft_session_order){0}, &s), -ENOSPC);
+    play_store_fails = -ESTALE; /* of a command it would mean that the session is closed */
+    CHECK_INT(create(&w, &(weft_session_order){0}, &s), -ENOTRECOVERABLE);
     play_store_fails = 0;
     CHECK(!weft__session_find(w.engine, "session-0001"));
     engine_end(&w);

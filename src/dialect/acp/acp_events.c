@@ -23,26 +23,10 @@ struct update {
     uint64_t but; /* the client that is not told; 0: none */
 };
 
-/* A value in the older form: made in the current one, and written again. */
-typedef int write_old(weft_buf *out, const weft_alloc *alloc, const weft_json *value);
-static int put_old(const weft_alloc *alloc, write_old *write, weft_val value, weft_buf *ret) {
-    char *text = NULL;
-    size_t len;
-    weft_doc *doc = NULL;
-    int r = weft_to_text(value, alloc, &text, &len);
-    if (r >= 0)
-        r = weft_doc_parse(text, len, alloc, &doc);
-    if (r >= 0)
-        r = write(ret, alloc, weft_doc_root(doc));
-    weft_doc_free(doc);
-    weft_text_free(text, alloc);
-    return r;
-}
-
 static void tell_old_update(const struct update *about, weft_val update) {
     const weft_alloc *alloc = about->hub->alloc;
     weft_buf out = {0};
-    int r = put_old(alloc, weft__acp_old_update, update, &out);
+    int r = weft__acp_put_old(alloc, weft__acp_old_update, update, &out);
     if (r < 0)
         weft__render_fail(about->rendering, r);
     else
@@ -182,7 +166,7 @@ void weft__acp_tell_commands(const weft_hub *hub, weft_hub_client *client, const
         return;
     weft_val update = WEFT_OBJ({"sessionUpdate", weft_str("available_commands_update")},
                                {"availableCommands", weft_raw(commands, strlen(commands))});
-    int r = old ? put_old(hub->alloc, weft__acp_old_update, update, &out) : 0;
+    int r = old ? weft__acp_put_old(hub->alloc, weft__acp_old_update, update, &out) : 0;
     if (r >= 0)
         weft_notify(weft__hub_client_peer(client), "session/update",
                     WEFT_OBJ({old ? "session_id" : "sessionId", weft_str(session->id)},
@@ -266,9 +250,10 @@ static int write_options(weft_buf *out, const weft_alloc *alloc, const weft_json
 static void ask_in_old(const struct update *about, const char *question, weft_val tool, const weft_buf *options) {
     const weft_alloc *alloc = about->hub->alloc;
     weft_buf call = {0}, choices = {0};
-    int r = put_old(alloc, weft__acp_old_tool_call, tool, &call);
+    int r = weft__acp_put_old(alloc, weft__acp_old_tool_call, tool, &call);
     if (r >= 0)
-        r = put_old(alloc, weft__acp_old_value, weft_raw(weft__buf_head(options), weft__buf_len(options)), &choices);
+        r = weft__acp_put_old(alloc, weft__acp_old_value, weft_raw(weft__buf_head(options), weft__buf_len(options)),
+                              &choices);
     if (r >= 0)
         weft__render_call(about->rendering, about->session, question, "session/request_permission",
                           WEFT_OBJ({"session_id", weft_str(about->session)},

@@ -36,19 +36,10 @@ bool weft__acp_is_old(const weft_hub *hub, weft_req *req) {
 }
 
 static int reply_in_old(const weft_hub *hub, weft_req *req, weft_val result) {
-    char *text = NULL;
-    size_t len;
-    weft_doc *doc = NULL;
     weft_buf out = {0};
-    int r = weft_to_text(result, hub->alloc, &text, &len);
-    if (r >= 0)
-        r = weft_doc_parse(text, len, hub->alloc, &doc);
-    if (r >= 0)
-        r = weft__acp_old_value(&out, hub->alloc, weft_doc_root(doc));
+    int r = weft__acp_put_old(hub->alloc, weft__acp_old_value, result, &out);
     r = r < 0 ? weft__reply_failure(req, r) : weft_reply(req, weft_raw(weft__buf_head(&out), weft__buf_len(&out)));
     weft__buf_done(&out, hub->alloc);
-    weft_doc_free(doc);
-    weft_text_free(text, hub->alloc);
     return r;
 }
 

@@ -246,6 +246,20 @@ int weft__acp_old_tool_call(weft_buf *out, const weft_alloc *alloc, const weft_j
     return put_old_wrapped(&(struct other_form){snake_name, out, alloc}, tool_call, call, NULL);
 }
 
+int weft__acp_put_old(const weft_alloc *alloc, weft_acp_write_old *write, weft_val value, weft_buf *ret) {
+    char *text = NULL;
+    size_t len;
+    weft_doc *doc = NULL;
+    int r = weft_to_text(value, alloc, &text, &len);
+    if (r >= 0)
+        r = weft_doc_parse(text, len, alloc, &doc);
+    if (r >= 0)
+        r = write(ret, alloc, weft_doc_root(doc));
+    weft_doc_free(doc);
+    weft_text_free(text, alloc);
+    return r;
+}
+
 /* ---- commands ---- */
 
 /* Their input has a type there: that of words as they were typed. */

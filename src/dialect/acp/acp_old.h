@@ -21,6 +21,9 @@ int weft__acp_old_value(weft_buf *out, const weft_alloc *alloc, const weft_json 
 int weft__acp_old_tool_call(weft_buf *out, const weft_alloc *alloc, const weft_json *call);
 /* The "update" of session/update, from the current form. */
 int weft__acp_old_update(weft_buf *out, const weft_alloc *alloc, const weft_json *update);
+/* A value in the older form, by one of these: made in the current one, and written again. */
+typedef int weft_acp_write_old(weft_buf *out, const weft_alloc *alloc, const weft_json *value);
+int weft__acp_put_old(const weft_alloc *alloc, weft_acp_write_old *write, weft_val value, weft_buf *ret);
 /* And back: an update in either form, written in the current one. */
 int weft__acp_current_update(weft_buf *out, const weft_alloc *alloc, const weft_json *update);
 /* Is it in the older form? What is the same in both is not. */

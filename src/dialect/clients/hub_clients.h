@@ -225,6 +225,7 @@ struct weft_stream_kind {
     weft_subscription_class class;
     bool whole; /* log: without a position it begins with all that is kept; otherwise from now on */
     bool raw;   /* log: show() does not read data, which may be NULL */
+    bool acp; /* its values are ACP's. Params of a subscriber that began with the older form have "form":"old" in addition */
     /* Which events touch it. Owned; NULL: no memory. */
     weft_event_source *(*source)(const weft_json *params, const weft_alloc *alloc);
     /* log: write the value that an event is. 1 written, 0 it is none; -ENOMEM. */

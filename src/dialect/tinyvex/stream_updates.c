@@ -1,6 +1,6 @@
 /* The stream "sessionUpdates": what happens in a session, as the params of ACP's session/update. Each value follows from its
  * event alone, so that it is the same whenever it is read: a prompt stands where it was queued. The last value of a session
- * that is deleted says so. */
+ * that is deleted says so. Who began with the older form of ACP gets them in that. */
 #include <string.h>
 
 #include "acp.h"
@@ -25,13 +25,34 @@ struct shown {
     const weft_hub *hub;
     weft_json session, task;
     weft_buf *out;
+    bool old;
 };
 
-static int write_update(const struct shown *to, weft_val update) {
+static const char *session_name(const struct shown *to) {
+    return to->old ? "session_id" : "sessionId";
+}
+
+static int write_item(const struct shown *to, weft_val update) {
     weft_val meta = to->task.text ? WEFT_OBJ({"weft/taskId", weft_copy(&to->task)}) : weft_none();
-    weft_val value = WEFT_OBJ({"sessionId", weft_copy(&to->session)}, {"update", update}, {"_meta", meta});
+    weft_val value = WEFT_OBJ({session_name(to), weft_copy(&to->session)}, {"update", update}, {"_meta", meta});
     int r = weft__write_val(to->out, to->hub->alloc, &value);
     return r < 0 ? r : 1;
+}
+
+static int write_update(const struct shown *to, weft_val update) {
+    weft_buf text = {0};
+    if (!to->old)
+        return write_item(to, update);
+    int r = weft__acp_put_old(to->hub->alloc, weft__acp_old_update, update, &text);
+    if (r >= 0)
+        r = write_item(to, weft_raw(weft__buf_head(&text), weft__buf_len(&text)));
+    weft__buf_done(&text, to->hub->alloc);
+    return r;
+}
+
+/* What an agent says in the older form itself stays as it is. */
+static int show_said(const struct shown *to, const weft_json *update) {
+    return weft__acp_is_old_update(update) ? write_item(to, weft_copy(update)) : write_update(to, weft_copy(update));
 }
 
 static int write_text(const struct shown *to, const char *kind, const weft_json *text) {
@@ -53,18 +74,18 @@ static int show_state(const struct shown *to, const weft_json *data) {
 
 /* Nothing follows. */
 static int show_deleted(const struct shown *to) {
-    weft_val value = WEFT_OBJ({"sessionId", weft_copy(&to->session)}, {"deleted", weft_bool(true)});
+    weft_val value = WEFT_OBJ({session_name(to), weft_copy(&to->session)}, {"deleted", weft_bool(true)});
     int r = weft__write_val(to->out, to->hub->alloc, &value);
     return r < 0 ? r : 1;
 }
 
 static int show_session_update(const weft_hub *hub, const weft_json *of, const weft_event *event, const weft_json *data,
                                weft_buf *out) {
-    struct shown to = {hub, weft_get(of, "sessionId"), weft_get(data, "taskId"), out};
+    struct shown to = {hub, weft_get(of, "sessionId"), weft_get(data, "taskId"), out, weft_get(of, "form").text != NULL};
     weft_json update = weft_get(data, "update"), text = weft_get(data, "text"), prompt = weft_get(data, "prompt");
     weft_json stream = weft_get(data, "stream");
     if (strcmp(event->type, "session.update") == 0)
-        return update.text ? write_update(&to, weft_copy(&update)) : 0;
+        return update.text ? show_said(&to, &update) : 0;
     if (strcmp(event->type, "session.output") == 0)
         return write_text(&to, weft__json_is(&stream, "stderr") ? "agent_thought_chunk" : "agent_message_chunk", &text);
     if (strcmp(event->type, "task.queued") == 0)
@@ -77,5 +98,6 @@ const weft_stream_kind weft__stream_updates = {.name = "sessionUpdates",
                                                .params = params,
                                                .class = WEFT_CLASS_LOG,
                                                .whole = true,
+                                               .acp = true,
                                                .source = updates_source,
                                                .show = show_session_update};

@@ -1,12 +1,14 @@
 /* tinyvex/history.*: what happened in sessions, read back, and their titles.
  *
  * The entries of a session are the events of its stream as ACP's updates, each with its seq. A prompt stands before the
- * first event of its task, and has that one's seq. Pages are read one after the other until there are enough; an answer that
- * would be too large ends early, and whoever wants the rest asks on from the last seq. */
+ * first event of its task, and has that one's seq. Who began with the older ACP gets them in that form. Pages are read one
+ * after the other until there are enough; an answer that would be too large ends early, and whoever wants the rest asks on
+ * from the last seq. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "acp.h"
 #include "alloc.h"
 #include "reply.h"
 #include "tinyvex.h"
@@ -33,6 +35,7 @@ struct reading {
     weft_hub *hub; /* NULL: it goes, and only the store still knows this */
     const weft_alloc *alloc;
     weft_req *req;
+    bool old; /* the older ACP is spoken there */
     weft_buf out;
     size_t count, limit;
     int64_t since_ms;
@@ -75,7 +78,7 @@ static void answer_reading(struct reading *reading) {
     free_reading(reading);
 }
 
-static int write_entry(struct reading *reading, const weft_event *event, weft_val update) {
+static int write_item(struct reading *reading, const weft_event *event, weft_val update) {
     const weft_alloc *alloc = reading->alloc;
     weft_val entry = WEFT_OBJ({"session_id", weft_str(reading->session)}, {"update", update},
                               {"_meta", WEFT_OBJ({"seq", weft_uint(event->seq)}, {"ts", weft_int(event->time_ms)})});
@@ -84,6 +87,25 @@ static int write_entry(struct reading *reading, const weft_event *event, weft_va
         r = weft__write_val(&reading->out, alloc, &entry);
     reading->count++;
     return r;
+}
+
+static int write_entry(struct reading *reading, const weft_event *event, weft_val update) {
+    weft_buf text = {0};
+    if (!reading->old)
+        return write_item(reading, event, update);
+    int r = weft__acp_put_old(reading->alloc, weft__acp_old_update, update, &text);
+    if (r >= 0)
+        r = write_item(reading, event, weft_raw(weft__buf_head(&text), weft__buf_len(&text)));
+    weft__buf_done(&text, reading->alloc);
+    return r;
+}
+
+/* What an agent says in the older form itself stays as it is. */
+static int write_update(struct reading *reading, const weft_event *event, const weft_json *update) {
+    if (weft_typeof(update) != WEFT_OBJECT)
+        return 0;
+    return weft__acp_is_old_update(update) ? write_item(reading, event, weft_copy(update))
+                                           : write_entry(reading, event, weft_copy(update));
 }
 
 static int write_prompt(struct reading *reading, const weft_event *event, const char *id) {
@@ -98,7 +120,7 @@ static int write_prompt(struct reading *reading, const weft_event *event, const 
 static int write_said(struct reading *reading, const weft_event *event, const weft_json *data) {
     weft_json update = weft_get(data, "update"), text = weft_get(data, "text"), stream = weft_get(data, "stream");
     if (strcmp(event->type, "session.update") == 0)
-        return weft_typeof(&update) == WEFT_OBJECT ? write_entry(reading, event, weft_copy(&update)) : 0;
+        return write_update(reading, event, &update);
     if (strcmp(event->type, "session.output") != 0 || weft_typeof(&text) != WEFT_STRING)
         return 0;
     const char *kind = weft__json_is(&stream, "stderr") ? "agent_thought_chunk" : "agent_message_chunk";
@@ -196,6 +218,7 @@ static int start_reading(weft_req *req, weft_hub *hub, const struct reading *lik
     reading->hub = hub;
     reading->alloc = hub->alloc;
     hub->histories++;
+    reading->old = weft__acp_is_old(hub, req);
     reading->req = weft__req_keep(req);
     reading->wait.on_end = end_reading;
     snprintf(reading->session, sizeof reading->session, "%s", session);

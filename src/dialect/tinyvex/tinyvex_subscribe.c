@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "acp.h"
 #include "alloc.h"
 #include "reply.h"
 #include "tinyvex.h"
@@ -115,6 +116,11 @@ static int check_param(weft_req *req, const weft_param *param, const weft_json *
     return 0;
 }
 
+static int put_form(const weft_hub *hub, bool first, weft_buf *out) {
+    static const char form[] = ",\"form\":\"old\"";
+    return weft__buf_put(out, hub->alloc, form + first, sizeof form - 1 - first);
+}
+
 /* Only what the stream knows, so that who adds something else shares the computation all the same. */
 static int write_params(weft_req *req, const weft_hub *hub, const weft_stream_kind *kind, const weft_json *params,
                         weft_buf *out) {
@@ -134,6 +140,8 @@ static int write_params(weft_req *req, const weft_hub *hub, const weft_stream_ki
         if (r >= 0)
             r = weft__buf_put(out, hub->alloc, value.text, value.len);
     }
+    if (r >= 0 && kind->acp && weft__acp_is_old(hub, req))
+        r = put_form(hub, first, out);
     return r < 0 ? r : weft__buf_put(out, hub->alloc, "}", 1);
 }
 
@@ -170,9 +178,10 @@ static void read_journal(const char *journal, char epoch[WEFT_EPOCH + 1], weft_s
         spec->digest = end + 1;
 }
 
-/* Like gseq, a seq above 2^63 has never been seen. false: it is none. */
+/* Like gseq, a seq above 2^63 has never been seen: it is beyond the last event. false: it is none. */
 static bool read_position(const struct subscribe_params *in, char epoch[WEFT_EPOCH + 1], weft_subscription_spec *spec) {
-    int64_t seq = weft_int_of(&in->lastSeq, -1);
+    bool large = weft_num_of(&in->lastSeq, -1) >= 0x1p63;
+    int64_t seq = large ? INT64_MAX : weft_int_of(&in->lastSeq, -1);
     spec->live = !in->lastSeq.text;
     if (spec->live)
         return true;

@@ -321,6 +321,9 @@ void weft__draft_add(struct draft *draft, const char *stream, const char *type, 
 typedef void sent_done(void *ctx, int r);
 /* The draft is over in any case. done runs if 0 is returned, also when the engine is freed. */
 int weft__draft_send(struct draft *draft, const char *key, sent_done *done, void *ctx);
+/* An error of the store as the outcome of a command, where some of its errors mean something else: a session that is closed
+ * is -ESTALE, too, one that has a task -EBUSY. */
+int weft__store_failure(int r);
 /* Run the completions of what has been applied by now. */
 void weft__journal_settle(weft_engine *engine);
 void weft__journal_drop(weft_engine *engine);

@@ -91,6 +91,16 @@ static void set_trouble(weft_engine *engine, int r) {
     engine->trouble = r;
 }
 
+int weft__store_failure(int r) {
+    static const struct {
+        int store, here;
+    } codes[] = {{-ESTALE, -ENOTRECOVERABLE}, {-EBUSY, -ENOLCK}, {-EDQUOT, -ENOSPC}, {-ETIMEDOUT, -ETIME}};
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+        if (r == codes[i].store)
+            return codes[i].here;
+    return r;
+}
+
 static void on_draft_stored(void *ctx, int r, const weft_event *events, size_t count, bool repeat) {
     struct sent *sent = ctx;
     weft_engine *engine = sent->engine;
@@ -103,7 +113,7 @@ static void on_draft_stored(void *ctx, int r, const weft_event *events, size_t c
         repeat = true;
     set_trouble(engine, r < 0 && !repeat && r != -EAGAIN ? r : 0);
     if (r < 0 || repeat)
-        finish_sent(sent, repeat ? 1 : r);
+        finish_sent(sent, repeat ? 1 : weft__store_failure(r));
     else if ((sent->gseq = events[count - 1].gseq) <= engine->applied)
         finish_sent(sent, 0);
     else

@@ -105,7 +105,7 @@ static void on_stream_trimmed(void *ctx, int r, uint64_t removed) {
     erasing *it = ctx;
     (void) removed;
     if (is_wanted(it))
-        finish_erasing(it, r < 0 ? r : 0);
+        finish_erasing(it, r < 0 ? weft__store_failure(r) : 0);
 }
 
 static void trim_stream(erasing *it) {
@@ -142,7 +142,7 @@ static void on_erased(void *ctx, int r, const weft_event *events, size_t count, 
     if (!is_wanted(it))
         return;
     if (r < 0)
-        finish_erasing(it, r);
+        finish_erasing(it, weft__store_failure(r));
     else
         read_on(it);
 }
@@ -196,7 +196,7 @@ void weft__erasings_saved(weft_engine *engine, int r, uint64_t number) {
         if (!it->saving || (r >= 0 && number <= it->saves))
             continue;
         it->saving = false;
-        it->failed = r;
+        it->failed = weft__store_failure(r);
         if (r < 0)
             weft__later(engine->loop, &engine->erase_later);
         else
