@@ -74,6 +74,10 @@ void weft__uplink_lease_over(weft_uplink *self, weft_uplink_lease *lease) {
         weft__task_cancel(self->opts.engine, lease->task, self->shown, NULL, NULL);
 }
 
+bool weft__uplink_lease_told(const weft_uplink_lease *lease) {
+    return lease->ended && (lease->heard >= lease->ended || lease->kept >= lease->ended);
+}
+
 /* ---- hello ---- */
 
 static int put_value(weft_buf *out, const char *before, weft_val value) {
@@ -166,6 +170,17 @@ static void refuse_for_good(weft_uplink *self, const char *why) {
     self->opts.on_refused(self->opts.ctx);
 }
 
+static void say_hello_later(weft_uplink *self, const char *why) {
+    weft__warn(self->opts.app, "weft runner: %s: %s", self->shown, why);
+    snprintf(self->why, sizeof self->why, "%s", why);
+    weft__timer_set(self->opts.loop, &self->again, weft__loop_fresh_now(self->opts.loop) + 2000);
+}
+
+/* It goes into our journal with each lease. */
+static bool is_epoch(const char *text) {
+    return strlen(text) == WEFT_EPOCH && strspn(text, "0123456789abcdef") == WEFT_EPOCH;
+}
+
 static void on_hello(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
     weft_uplink *self = ctx;
     (void) peer;
@@ -174,18 +189,21 @@ static void on_hello(weft_peer *peer, int r, const weft_answer *answer, void *ct
     if (answer->error) {
         int code = answer->error->code;
         const char *reason = weft_get_str(&answer->error->data, "reason", "");
-        if (code == 503 || code == 507 || strcmp(reason, "runnerConnected") == 0) {
-            weft__warn(self->opts.app, "weft runner: %s: %s", self->shown, answer->error->message);
-            snprintf(self->why, sizeof self->why, "%s", answer->error->message);
-            weft__timer_set(self->opts.loop, &self->again, weft__loop_fresh_now(self->opts.loop) + 2000);
-        } else
+        if (code == 503 || code == 507 || strcmp(reason, "runnerConnected") == 0)
+            say_hello_later(self, answer->error->message);
+        else
             refuse_for_good(self, code == WEFT_METHOD_NOT_FOUND ? "this hub takes no runners"
                                   : code == 403 || code == 401  ? "the token must have the scope \"runner\""
                                                                 : answer->error->message);
         return;
     }
     weft_json states = weft_get(answer->result, "leases");
-    take_epoch(self, weft_get_str(answer->result, "epoch", ""));
+    const char *epoch = weft_get_str(answer->result, "epoch", "");
+    if (!is_epoch(epoch)) {
+        say_hello_later(self, "its answer to runner.hello cannot be understood");
+        return;
+    }
+    take_epoch(self, epoch);
     take_states(self, &states);
     self->up = true;
     self->told_trouble = false;
