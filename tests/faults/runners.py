@@ -513,8 +513,8 @@ def changes_of_one_that_is_away():
         assert "+second" in world.call("task.diff", taskId=task)["diff"]
 
 
-def doctor_says(world):
-    said = subprocess.run([WEFT, "doctor"], cwd=world.runner.folder, env=world.runner.env, stdin=subprocess.DEVNULL,
+def doctor_says(world, verb="doctor"):
+    said = subprocess.run([WEFT, verb], cwd=world.runner.folder, env=world.runner.env, stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=PATIENCE)
     return said.stdout + said.stderr
 
@@ -523,12 +523,14 @@ def doctor_knows_the_hub():
     with World() as world:
         said = doctor_says(world)
         assert f"runs tasks of ws://127.0.0.1:{world.network.port}/ws as box, with writer, demo, editor" in said, said
+        assert f"box of ws://127.0.0.1:{world.network.port}/ws, connected; 0 of its tasks" in doctor_says(world, "status")
         about = world.runner.connect().call("daemon.status")["weft"]["runner"]
         assert about["connected"] and about["agents"] == ["writer", "demo", "editor"] and about["leases"] == 0, about
         world.network.reset()
         wait_until("it notices", lambda: not world.runner.connect().call("daemon.status")["weft"]["runner"]["connected"])
         said = doctor_says(world)
         assert "is not there: " in said and "as box" not in said, said
+        assert ", away: " in doctor_says(world, "status")
 
 
 def join(connection, name, instance="i", **more):
