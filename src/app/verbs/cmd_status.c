@@ -209,9 +209,9 @@ static char *waits_for(const weft_app *app) {
 
 static void put_waits(const weft_app *app, const char *name) {
     put_status_label(app, "waits");
-    fputs("for its journal, which ", app->out.file);
-    weft__put_text(&app->out, *name ? name : "another hub", *name ? strlen(name) : strlen("another hub"));
-    fputs(" has; this is about that one:\n", app->out.file);
+    fputs(*name ? "for its journal, which " : "for its journal; this is about the hub that has it:\n", app->out.file);
+    weft__put_text(&app->out, name, strlen(name));
+    fputs(*name ? " has; this is about that one:\n" : "", app->out.file);
     fflush(app->out.file);
 }
 
@@ -225,6 +225,8 @@ static weft_exit ask_status(weft_app *app, weft_connection *connection, pid_t pi
     if (status == WEFT_DONE)
         status = weft__connection_call(connection, "daemon.status", weft_none(), &answer);
     if (status) {
+        if (other)
+            fputs("  No hub that has the journal answers; \"weft logs\" and \"weft doctor\" say more.\n", app->err.file);
         weft__free(NULL, other);
         return status;
     }
