@@ -707,6 +707,28 @@ def false_hub():
         runner.done()
 
 
+def an_old_lease_is_not_forgotten():
+    """However many came after it and were let go, also by a runner that is killed meanwhile."""
+    hub = FalseHub()
+    runner = Runner(hub.url, "--agent", "writer")
+    runner.start()
+    try:
+        hub.welcome()
+        hub.call("runner.start", lease=1, taskId="task-0001", prompt="x", agent="writer")
+        wait_until("it runs", lambda: runner.has("began"))
+        for n in range(2, 1103):
+            lease = {"lease": n, "taskId": f"task-{n:04}"}
+            assert "result" in hub.call("runner.start", **lease, prompt="x", agent="writer"), n
+            hub.send({"method": "runner.released", "params": {**lease, "late": False}})
+        hub.call("runner.cancel", lease=2, taskId="task-0002")
+        runner.kill()
+        runner.start()
+        known = [each["lease"] for each in hub.welcome()["leases"]]
+        assert 1 in known and len(known) < 100, known
+    finally:
+        runner.done()
+
+
 def false_epoch():
     """What a hub calls its journal goes into ours with each lease."""
     hub = FalseHub()
@@ -730,4 +752,5 @@ if __name__ == "__main__":
     main([places, waits_for_one_that_was_here, asks_and_is_answered, goes_on_in_its_session, writes_through_a_partition,
           silence_that_ends, hub_is_killed, hub_is_killed_often, hub_stops_and_starts, question_outlives_the_hub, runner_is_killed, answered_while_it_is_away,
           is_cancelled, changes_are_asked_there, changes_of_one_that_is_away, lease_is_over, late_and_still_running,
-          hostile_runners, doctor_knows_the_hub, scopes, false_hub, false_epoch])
+          hostile_runners, doctor_knows_the_hub, scopes, false_hub, false_epoch,
+          an_old_lease_is_not_forgotten])

@@ -12,7 +12,7 @@
 #include "uplink_private.h"
 #include "write.h"
 
-#define MOST_SAID 1000 /* leases that are spoken of in a hello: the newest */
+#define MOST_SAID 4096 /* leases that are spoken of in a hello: the newest, and as many as a hub reads */
 
 /* ---- leases ---- */
 
@@ -306,12 +306,12 @@ void weft__uplink_key(const weft_uplink *self, uint64_t lease, char ret[WEFT_UPL
     snprintf(ret, WEFT_UPLINK_KEY, "lease/%s/%llu", self->epoch, (unsigned long long) lease);
 }
 
-/* The newest says which hub it is about; older hubs are forgotten. */
+/* The newest says which hub it is about; older hubs are forgotten. Most of them were released: an old one that was not may
+ * lie behind any number of those. */
 static void find_leases(weft_uplink *self) {
     char hub[WEFT_EPOCH + 1], hub_task[WEFT_UPLINK_ID];
     uint64_t number;
-    size_t n = 0;
-    for (const weft_task *task = weft__task_newest(self->opts.engine); task && n < MOST_SAID;
+    for (const weft_task *task = weft__task_newest(self->opts.engine); task;
          task = weft__task_older(self->opts.engine, task)) {
         if (!weft__uplink_read_lease(task, &number, hub, hub_task))
             continue;
@@ -320,7 +320,10 @@ static void find_leases(weft_uplink *self) {
         if (strcmp(self->epoch, hub) != 0)
             continue;
         weft_uplink_lease *lease = weft__uplink_lease_add(self, number, hub_task, task);
-        n += lease != NULL;
+        if (!lease)
+            continue;
+        weft__list_remove(&lease->link); /* the oldest comes first, as those that are added later */
+        weft__list_push(self->leases.next, &lease->link);
     }
 }
 
