@@ -117,6 +117,18 @@ unlike "it waits no more" "waits" "$out"
 weft events --json
 like "the journal says who" '"hub":"south"' "$out"
 weft stop
+
+# ---- one that cannot take the journal says so, and so does who asks it ----
+sql "UPDATE turns.weft_state SET owner = 'somebody'" >/dev/null
+WEFT_STORE_HUB=west hub west
+like "why it is not taken" "keeps no lease" "$(cat start.out)"
+unlike "nobody has it" "another hub has" "$(cat start.out)"
+like "what to try" "the agent answers" "$(cat start.out)"
+weft doctor
+like "doctor of one that waits in vain" "waits for its journal, pid" "$out"
+sql "UPDATE turns.weft_state SET owner = ''" >/dev/null
+until_true leads
+weft stop
 unset WEFT_STORE_LEASE_MS WEFT_STORE_WAIT
 at after
 

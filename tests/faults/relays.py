@@ -547,5 +547,54 @@ def false_hub():
         hub.done()
 
 
+def speaks_of_another():
+    """What a hub says is about its own tasks, however it calls them: another hub's are not touched."""
+    with Served() as hub, Served() as relay:
+        hub.start()
+        task = "good:" + hub.call("task.submit", prompt="ask me")["taskId"]
+        question_at(hub)
+        told = [("task.completed", {"taskId": task, "output": "evil", "outputBytes": 4}, "hub"),
+                ("task.failed", {"taskId": task, "error": "evil"}, "hub"),
+                ("question.withdrawn", {"questionId": "good:question-0000", "taskId": task, "reason": "taskEnded"}, "hub"),
+                ("session.output", {"sessionId": "good:session-0000", "taskId": task, "stream": "stdout", "text": "evil"},
+                 "session/good:session-0000"),
+                ("session.deleted", {"sessionId": "good:session-0000"}, "hub")]
+        path = os.path.join(relay.folder, "false.sock")
+        bad = FalseHub(path, [{"gseq": n + 2, "seq": n + 2, "stream": stream, "type": kind, "time": "2026-01-01T00:00:00.000Z",
+                               "data": data} for n, (kind, data, stream) in enumerate(told)])
+        relay.args = ("--relay", "good=" + url(hub), "--relay", "bad=unix:" + path)
+        relay.start()
+        wait_until("all is taken in", lambda: relay.hubs()[1]["at"] == len(told) + 1 and question_at(relay))
+        found = relay.call("task.get", taskId=task)
+        assert found["state"] == "running" and "evil" not in json.dumps(found), found
+        assert question_at(relay)["id"] == "good:question-0000"
+        bad.done()
+
+
+def far_hubs():
+    """A relay of relays that have several hubs: each name stands before an id, and leads back there."""
+    with Served() as one, Served() as two, Served() as near, Served() as other, Served() as far:
+        one.start(), two.start()
+        near.args = ("--relay", "a=" + url(one), "--relay", "b=" + url(two))
+        other.args = ("--relay", "a=" + url(two), "--relay", "b=" + url(one))
+        near.start(), other.start()
+        near.wait_following(), other.wait_following()
+        far.args = ("--relay", "near=" + url(near), "--relay", "other=" + url(other))
+        far.start()
+        far.wait_following()
+        task = one.call("task.submit", prompt="ask me")["taskId"]
+        ids = wait_until("both ways lead there", lambda: len(t := far.call("task.list")) == 2 and [each["id"] for each in t])
+        assert sorted(ids) == ["near:a:" + task, "other:b:" + task], ids
+        question = wait_until("a question is open", lambda: len(q := far.call("question.list")["questions"]) == 2 and q)[0]
+        far.call("question.answer", questionId=question["id"], option="allow_once")
+        assert ends(one, task)["state"] == "completed"
+        assert ends(far, "near:a:" + task)["state"] == "completed"
+        second = far.call("task.submit", prompt="hang", hub="other")["taskId"]
+        assert second == "other:a:task-0000", second
+        far.call("task.cancel", taskId=second)
+        assert ends(two, "task-0000")["state"] == "cancelled"
+
+
 if __name__ == "__main__":
-    main([one_hub, several_hubs, scopes, killed, asked_while_killed, begins_anew, beginning_is_gone, other_hubs, loops, false_hub])
+    main([one_hub, several_hubs, scopes, killed, asked_while_killed, begins_anew, beginning_is_gone, other_hubs, loops, false_hub,
+          speaks_of_another, far_hubs])

@@ -397,6 +397,15 @@ def is_cancelled():
         world.wait_ended(task, "cancelled")
         wait_until("nothing runs there", lambda: not world.runner.connect().call("task.list", state="running"))
         assert not world.runner.has("ended")
+        wait_until("it is let go", lambda: world.runner.connect().call("daemon.status")["weft"]["runner"]["leases"] == 0)
+        assert "did not wait" not in world.runner.said(), world.runner.said()
+        world.network.reset()
+        wait_until("the hub notices", lambda: not world.is_there("box"))
+        world.network.heal()
+        world.wait_for("box")
+        world.runner.make("go")
+        check_whole(world, world.submit(runner="box"))
+        assert not world.of_types("runner.late"), "what was cancelled is told again"
 
 
 def lease_is_over():
@@ -504,8 +513,8 @@ def changes_of_one_that_is_away():
         assert "+second" in world.call("task.diff", taskId=task)["diff"]
 
 
-def doctor_says(world):
-    said = subprocess.run([WEFT, "doctor"], cwd=world.runner.folder, env=world.runner.env, stdin=subprocess.DEVNULL,
+def doctor_says(world, verb="doctor"):
+    said = subprocess.run([WEFT, verb], cwd=world.runner.folder, env=world.runner.env, stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=PATIENCE)
     return said.stdout + said.stderr
 
@@ -514,12 +523,14 @@ def doctor_knows_the_hub():
     with World() as world:
         said = doctor_says(world)
         assert f"runs tasks of ws://127.0.0.1:{world.network.port}/ws as box, with writer, demo, editor" in said, said
+        assert f"box of ws://127.0.0.1:{world.network.port}/ws, connected; 0 of its tasks" in doctor_says(world, "status")
         about = world.runner.connect().call("daemon.status")["weft"]["runner"]
         assert about["connected"] and about["agents"] == ["writer", "demo", "editor"] and about["leases"] == 0, about
         world.network.reset()
         wait_until("it notices", lambda: not world.runner.connect().call("daemon.status")["weft"]["runner"]["connected"])
         said = doctor_says(world)
         assert "is not there: " in said and "as box" not in said, said
+        assert ", away: " in doctor_says(world, "status")
 
 
 def join(connection, name, instance="i", **more):
@@ -546,6 +557,8 @@ def hostile_runners():
         refused("notARunner", evil.call, "runner.deliver", lease=lease, taskId=task, events=end)
         refused("runnerConnected", join, evil, "box")
         refused("invalidParams", join, evil, "e@vil")
+        refused("invalidParams", join, evil, "e\x1b[2Jvil")
+        refused("invalidParams", join, evil, "evil", labels=["a\nb"])
         refused("invalidParams", join, evil, "evil", agents=["x"] * 1000)
         refused("invalidParams", join, evil, "evil", agents=[{}])
         refused("invalidParams", join, evil, "evil", slots=0)
@@ -636,9 +649,12 @@ class FalseHub:
     def welcome(self):
         self.peer, _ = self.listener.accept()
         self.peer.settimeout(PATIENCE)
+        return self.answer_hello("e" * 32)
+
+    def answer_hello(self, epoch):
         hello = self.receive()
         assert hello["method"] == "runner.hello", hello
-        self.send({"id": hello["id"], "result": {"runner": "box", "epoch": "e" * 32, "leaseMs": 1, "leases": []}})
+        self.send({"id": hello["id"], "result": {"runner": "box", "epoch": epoch, "leaseMs": 1, "leases": []}})
         return hello["params"]
 
     def call(self, method, /, **params):
@@ -691,8 +707,50 @@ def false_hub():
         runner.done()
 
 
+def an_old_lease_is_not_forgotten():
+    """However many came after it and were let go, also by a runner that is killed meanwhile."""
+    hub = FalseHub()
+    runner = Runner(hub.url, "--agent", "writer")
+    runner.start()
+    try:
+        hub.welcome()
+        hub.call("runner.start", lease=1, taskId="task-0001", prompt="x", agent="writer")
+        wait_until("it runs", lambda: runner.has("began"))
+        for n in range(2, 1103):
+            lease = {"lease": n, "taskId": f"task-{n:04}"}
+            assert "result" in hub.call("runner.start", **lease, prompt="x", agent="writer"), n
+            hub.send({"method": "runner.released", "params": {**lease, "late": False}})
+        hub.call("runner.cancel", lease=2, taskId="task-0002")
+        runner.kill()
+        runner.start()
+        known = [each["lease"] for each in hub.welcome()["leases"]]
+        assert 1 in known and len(known) < 100, known
+    finally:
+        runner.done()
+
+
+def false_epoch():
+    """What a hub calls its journal goes into ours with each lease."""
+    hub = FalseHub()
+    runner = Runner(hub.url, "--agent", "demo")
+    runner.start()
+    try:
+        hub.peer, _ = hub.listener.accept()
+        hub.peer.settimeout(PATIENCE)
+        for epoch in ('a","number":9,"x":"', None, "e" * 33):
+            hub.answer_hello(epoch)
+            answer = hub.call("runner.start", lease=5, taskId="task-0001", prompt="x", agent="demo")
+            assert "error" in answer, (epoch, answer)
+        assert "cannot be understood" in runner.connect().call("daemon.status")["weft"]["runner"]["why"]
+        hub.answer_hello("e" * 32)
+        assert "result" in hub.call("runner.start", lease=5, taskId="task-0001", prompt="x", agent="demo")
+    finally:
+        runner.done()
+
+
 if __name__ == "__main__":
     main([places, waits_for_one_that_was_here, asks_and_is_answered, goes_on_in_its_session, writes_through_a_partition,
           silence_that_ends, hub_is_killed, hub_is_killed_often, hub_stops_and_starts, question_outlives_the_hub, runner_is_killed, answered_while_it_is_away,
           is_cancelled, changes_are_asked_there, changes_of_one_that_is_away, lease_is_over, late_and_still_running,
-          hostile_runners, doctor_knows_the_hub, scopes, false_hub])
+          hostile_runners, doctor_knows_the_hub, scopes, false_hub, false_epoch,
+          an_old_lease_is_not_forgotten])

@@ -182,6 +182,31 @@ TEST(late_events_have_a_limit) {
     engine_end(&w);
 }
 
+/* What could not be stored is told again, and is kept then. */
+TEST(late_on_a_full_disk) {
+    engine_world w;
+    task_outcome t;
+    machine box;
+    open_with_runners(&w, play_store(), 1);
+    CHECK_INT(come(&w, &box_spec, "[]", &box), 0);
+    CHECK_INT(submit_spec(&w, &on_box, &t), 0);
+    go_away(&box);
+    ENGINE_UNTIL(&w, state_of(&w, t.id) == WEFT_TASK_FAILED);
+    CHECK_INT(come(&w, &box_spec, "[]", &box), 0);
+    engine_settle(&w);
+    world_forget(&w);
+    play_store_fails = -ENOSPC;
+    tell(&box, started_at, t.id, "[" SAYS(5, "a") "," SAYS(6, "b") "]");
+    engine_settle(&w);
+    play_store_fails = 0;
+    engine_settle(&w);
+    CHECK(strstr(w.heard, "runner.late") == NULL);
+    CHECK_INT(tell(&box, started_at, t.id, "[" SAYS(5, "a") "," SAYS(6, "b") "]"), WEFT_LEASE_OVER);
+    ENGINE_UNTIL(&w, strstr(w.heard, "runner.late runner.late") != NULL);
+    go_away(&box);
+    engine_end(&w);
+}
+
 /* The hub dies; it has what was acknowledged, and what was not is told again. */
 TEST(taken_up_after_a_restart) {
     engine_world w;
@@ -359,7 +384,7 @@ TEST(limits_of_runners) {
     CHECK_INT(weft__runner_join(w.engine, &spec, &more), -EBUSY);
     memset(long_name, 'x', sizeof long_name - 1);
     long_name[sizeof long_name - 1] = '\0';
-    const char *const wrong[] = {"", "a@b", "a b", long_name};
+    const char *const wrong[] = {"", "a@b", "a b", "a\nb", "a\x1b[2Jb", "a\x7f", long_name};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         spec.name = wrong[i];
         CHECK(weft__runner_join(w.engine, &spec, &more) < 0);
@@ -429,6 +454,6 @@ TEST(every_allocation_fails_once) {
 }
 
 TEST_MAIN(CASE(each_event_counts_once) CASE(the_fence) CASE(what_is_late_changes_nothing) CASE(late_events_have_a_limit)
-              CASE(taken_up_after_a_restart) CASE(known_runners_are_waited_for) CASE(late_after_a_restart)
-                  CASE(what_the_runner_does_not_know) CASE(slots_labels_and_folders) CASE(limits_of_runners)
-                      CASE(every_allocation_fails_once))
+              CASE(late_on_a_full_disk) CASE(taken_up_after_a_restart) CASE(known_runners_are_waited_for)
+                  CASE(late_after_a_restart) CASE(what_the_runner_does_not_know) CASE(slots_labels_and_folders)
+                      CASE(limits_of_runners) CASE(every_allocation_fails_once))

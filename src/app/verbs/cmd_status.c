@@ -119,6 +119,21 @@ static void put_relayed_hubs(const weft_app *app, const weft_json *hubs) {
     }
 }
 
+/* Whose tasks a runner runs, and how many; without the hub they go on. */
+static void put_runner(const weft_app *app, const weft_json *runner) {
+    const char *hub = weft_get_str(runner, "hub", ""), *name = weft_get_str(runner, "name", "?");
+    const char *why = weft_get_str(runner, "why", "no answer yet");
+    long long leases = (long long) weft_get_int(runner, "leases", 0);
+    bool connected = weft_get_bool(runner, "connected", false);
+    put_status_label(app, "runner");
+    weft__put_text(&app->out, name, strlen(name));
+    fputs(" of ", app->out.file);
+    weft__put_text(&app->out, hub, strlen(hub));
+    fputs(connected ? ", connected" : ", away: ", app->out.file);
+    weft__put_text(&app->out, why, connected ? 0 : strlen(why));
+    fprintf(app->out.file, "; %lld of its tasks\n", leases);
+}
+
 /* How far the copy is, and what would be missing now. */
 static void put_standby(const weft_app *app, const weft_json *standby) {
     char age[WEFT_TIME_TEXT];
@@ -155,7 +170,9 @@ static void put_status(const weft_app *app, const weft_json *status, const weft_
     put_status_label(app, "tasks");
     fprintf(app->out.file, "%lld running, %lld waiting\n", (long long) weft_get_int(&tasks, "running", 0),
             (long long) weft_get_int(&tasks, "queued", 0));
-    weft_json relayed = weft_pointer(&ours, "/relay/hubs");
+    weft_json relayed = weft_pointer(&ours, "/relay/hubs"), runner = weft_get(&ours, "runner");
+    if (runner.text)
+        put_runner(app, &runner);
     if (relayed.text)
         put_relayed_hubs(app, &relayed);
     else
@@ -192,9 +209,9 @@ static char *waits_for(const weft_app *app) {
 
 static void put_waits(const weft_app *app, const char *name) {
     put_status_label(app, "waits");
-    fputs("for its journal, which ", app->out.file);
-    weft__put_text(&app->out, *name ? name : "another hub", *name ? strlen(name) : strlen("another hub"));
-    fputs(" has; this is about that one:\n", app->out.file);
+    fputs(*name ? "for its journal, which " : "for its journal; this is about the hub that has it:\n", app->out.file);
+    weft__put_text(&app->out, name, strlen(name));
+    fputs(*name ? " has; this is about that one:\n" : "", app->out.file);
     fflush(app->out.file);
 }
 
@@ -208,6 +225,8 @@ static weft_exit ask_status(weft_app *app, weft_connection *connection, pid_t pi
     if (status == WEFT_DONE)
         status = weft__connection_call(connection, "daemon.status", weft_none(), &answer);
     if (status) {
+        if (other)
+            fputs("  No hub that has the journal answers; \"weft logs\" and \"weft doctor\" say more.\n", app->err.file);
         weft__free(NULL, other);
         return status;
     }

@@ -69,7 +69,7 @@ int weft__number(const weft_json *value, const char *id, void (*name)(char ret[E
     if (!id || number < 0 || (uint64_t) number >= ENGINE_NUMBERS)
         return -EBADMSG;
     name(expected, (uint64_t) number);
-    const char *colon = strchr(id, ':'); /* behind it: at a relay of several hubs, the hub's name stands before it */
+    const char *colon = strrchr(id, ':'); /* behind it: at a relay of several hubs, the hub's name stands before it */
     if (strcmp(expected, colon ? colon + 1 : id) != 0)
         return -EBADMSG;
     *ret = (uint64_t) number;

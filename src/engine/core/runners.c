@@ -36,8 +36,9 @@ struct weft_runner {
     weft_engine *engine;
     weft_runner_link wire;
     bool connected, here;
-    weft_link checks; /* whether something late is its own */
-    bool news;        /* what it offers is not in the journal yet */
+    weft_link checks;  /* whether something late is its own */
+    weft_link keeping; /* of something late, until it is stored */
+    bool news;         /* what it offers is not in the journal yet */
     size_t slots, agent_count, late;
     int64_t since_ms;
     weft_timer lease; /* it is away: then its leases are over */
@@ -249,25 +250,71 @@ weft_lease_state weft__runner_lease(const weft_runner *runner, uint64_t lease, c
 
 #define MOST_LATE 256 /* events of one append, which is as many as one message has */
 
+/* Something late is being stored. Outlives the runner. */
+typedef struct late_keep {
+    weft_link link;
+    weft_runner *runner; /* NULL: it is gone */
+    const weft_alloc *alloc;
+    uint64_t lease, before;
+    char task[ENGINE_ID];
+    size_t count;
+    void (*done)(void *ctx, int r);
+    void *ctx;
+} late_keep;
+
+/* What was not stored is told again, with all behind it: rather twice than not at all. */
+static void end_keep(late_keep *keep, int r) {
+    weft_runner *runner = keep->runner;
+    over_lease *over = runner && r < 0 ? find_over(runner, keep->lease, keep->task) : NULL;
+    if (over && over->late_at > keep->before)
+        over->late_at = keep->before;
+    if (runner && r < 0)
+        runner->late -= keep->count;
+    weft__list_remove(&keep->link);
+    weft__free(keep->alloc, keep);
+}
+
+static void on_late_stored(void *ctx, int r) {
+    late_keep *keep = ctx;
+    void (*done)(void *, int) = keep->done;
+    void *of = keep->ctx;
+    end_keep(keep, r);
+    if (done)
+        done(of, r);
+}
+
 /* They change nothing. Those that were kept before are passed over. */
 static int keep_late(weft_runner *runner, over_lease *over, const weft_json *events, void (*done)(void *ctx, int r),
                      void *ctx) {
     struct draft draft = {.engine = runner->engine};
-    for (weft_iter it = weft_iterate(events); draft.count < MOST_LATE && weft_next(&it);) {
+    late_keep *keep = weft__zalloc(runner->engine->alloc, sizeof *keep);
+    if (!keep)
+        return -ENOMEM;
+    *keep = (late_keep){.runner = runner,
+                        .alloc = runner->engine->alloc,
+                        .lease = over->lease,
+                        .before = over->late_at,
+                        .done = done,
+                        .ctx = ctx};
+    memcpy(keep->task, over->task, sizeof keep->task);
+    weft__list_push(&runner->keeping, &keep->link);
+    for (weft_iter it = weft_iterate(events); keep->count < MOST_LATE && weft_next(&it);) {
         uint64_t seq = (uint64_t) weft_get_int(&it.value, "seq", 0);
         weft_json data = weft_get(&it.value, "data");
         if (seq <= over->late_at || runner->late >= WEFT_RUNNER_LATE)
             continue;
         over->late_at = seq;
         runner->late++;
+        keep->count++;
         weft__draft_add(&draft, WEFT_STREAM_RUNNERS, "runner.late",
                         WEFT_OBJ({"runner", weft_str(runner->name)}, {"taskId", weft_str(over->task)},
                                  {"lease", weft_uint(over->lease)}, {"seq", weft_uint(seq)},
                                  {"type", weft_str(weft_get_str(&it.value, "type", ""))}, {"data", weft_copy(&data)}));
     }
-    if (!draft.count && draft.r >= 0)
-        return 1;
-    return weft__draft_send(&draft, NULL, done, ctx);
+    int r = keep->count ? weft__draft_send(&draft, NULL, on_late_stored, keep) : 1;
+    if (r != 0)
+        end_keep(keep, r);
+    return r;
 }
 
 /* Whose lease that was is being read in the journal. Outlives the runner. */
@@ -371,7 +418,10 @@ static int check_list(const char *const *list, size_t most) {
         size_t len = strnlen(list[n], WEFT_RUNNER_NAME + 1);
         if (n == most || len > WEFT_RUNNER_NAME)
             return -E2BIG;
-        if (!len || strchr(list[n], '@') || strchr(list[n], ' '))
+        for (size_t i = 0; i < len; i++)
+            if ((unsigned char) list[n][i] <= ' ' || list[n][i] == 0x7f || list[n][i] == '@')
+                return -EINVAL;
+        if (!len)
             return -EINVAL;
     }
     return 0;
@@ -424,6 +474,7 @@ static int new_runner(weft_engine *engine, const char *name, size_t len, weft_ru
     memcpy(made->name, name, len);
     weft__runner_link_init(&made->wire, made->name);
     weft__list_init(&made->checks);
+    weft__list_init(&made->keeping);
     weft__timer_init(&made->lease, on_lease_due);
     weft__list_push(&engine->runners, &made->link);
     engine->runner_count++;
@@ -731,6 +782,11 @@ static void drop_runner(weft_runner *runner) {
         late_check *check = WEFT_CONTAINER(runner->checks.next, late_check, link);
         weft__list_remove(&check->link);
         check->runner = NULL;
+    }
+    while (!weft__list_empty(&runner->keeping)) {
+        late_keep *keep = WEFT_CONTAINER(runner->keeping.next, late_keep, link);
+        weft__list_remove(&keep->link);
+        keep->runner = NULL;
     }
     weft__list_remove(&runner->link);
     engine->runner_count--;

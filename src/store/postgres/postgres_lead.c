@@ -217,6 +217,7 @@ void weft__pg_sign_off(weft_pg *pg) {
     weft__pg_text(&id, pg->id);
     conn->stop = -1;
     conn->deadline_ns = weft__clock_ns() + (int64_t) SIGN_OFF_MS * 1000000;
+    weft__pg_send(conn, "ROLLBACK", NULL); /* of one that looked, and was refused */
     weft__pg_send(conn, "UPDATE weft_state SET owner = '' WHERE owner = convert_from($1::bytea, 'UTF8')", &id);
     (void) weft__pg_do(conn); /* who takes over waits for the lease, if there is one */
 }

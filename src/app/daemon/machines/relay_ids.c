@@ -19,7 +19,7 @@ static bool holds_ids(const weft_iter *it) {
     return false;
 }
 
-/* "task-0007": one of our words, a dash and digits, in plain characters, so that its text is what stands between quotes. */
+/* "task-0007": one of our words, a dash and digits. */
 static bool is_id(const char *text, size_t len) {
     static const char *const kinds[] = {"task-", "session-", "question-", "approval-", "plan-", "gated-", "terminal-"};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
@@ -33,16 +33,32 @@ static bool is_id(const char *text, size_t len) {
     return false;
 }
 
-static bool is_string_id(const weft_json *value, size_t skip) {
-    return weft_typeof(value) == WEFT_STRING && value->len >= 2 + skip &&
-           is_id(value->text + 1 + skip, value->len - 2 - skip);
+/* The length of a hub's name and its colon at the beginning; 0: there is none. */
+static size_t name_at(const char *text, size_t len) {
+    const char *colon = memchr(text, ':', len < WEFT_RELAY_NAME + 1 ? len : WEFT_RELAY_NAME + 1);
+    return colon && colon > text ? (size_t) (colon - text) + 1 : 0;
+}
+
+/* Of one that is a relay of several hubs, ids have names before them already. They get ours too: otherwise a hub could speak
+ * of another one's tasks. */
+static bool is_named_id(const char *text, size_t len) {
+    for (size_t n; (n = name_at(text, len)) > 0;) {
+        text += n;
+        len -= n;
+    }
+    return is_id(text, len);
+}
+
+/* As it is meant: it may be written with escapes. */
+static const char *id_of(const weft_json *value) {
+    const char *text = weft_typeof(value) == WEFT_STRING ? weft_str_of(value, "") : "";
+    return is_named_id(text, strlen(text)) ? text : NULL;
 }
 
 /* The length of a name and its colon before an id; 0: there is none. */
 static size_t name_before(const weft_json *value) {
-    const char *colon = weft_typeof(value) == WEFT_STRING ? memchr(value->text, ':', value->len) : NULL;
-    size_t n = colon ? (size_t) (colon - value->text) : 0;
-    return n > 1 && n <= WEFT_RELAY_NAME + 1 && is_string_id(value, n) ? n : 0;
+    const char *text = id_of(value);
+    return text ? name_at(text, strlen(text)) : 0;
 }
 
 /* How the values are to be changed. */
@@ -57,16 +73,16 @@ static int put(const rewriting *how, const char *text, size_t len) {
 }
 
 static int put_one(const rewriting *how, const weft_json *value) {
-    size_t n = strlen(how->prefix), named = how->bare ? name_before(value) : 0;
-    bool adds = !how->bare && is_string_id(value, 0),
-         takes = named == n && named && !memcmp(value->text + 1, how->prefix, n);
-    if (!adds && !takes)
+    const char *id = id_of(value);
+    size_t n = strlen(how->prefix);
+    if (!id || (how->bare && (!n || strncmp(id, how->prefix, n) != 0)))
         return put(how, value->text, value->len);
+    if (how->bare)
+        return weft__write_str(how->out, NULL, id + n, strlen(id + n));
     int r = put(how, "\"", 1);
-    if (r >= 0 && adds)
+    if (r >= 0)
         r = put(how, how->prefix, n);
-    size_t skip = 1 + (takes ? n : 0);
-    return r < 0 ? r : put(how, value->text + skip, value->len - skip);
+    return r < 0 ? r : put(how, value->text + 1, value->len - 1);
 }
 
 static int put_value(const rewriting *how, const weft_json *value, bool ids, unsigned depth);
@@ -135,7 +151,7 @@ size_t weft__relay_named(const weft_json *params, char ret[WEFT_RELAY_NAME + 1])
         size_t n = holds_ids(&it) ? name_before(&value) : 0;
         if (!n)
             continue;
-        memcpy(ret, value.text + 1, n - 1);
+        memcpy(ret, weft_str_of(&value, ""), n - 1);
         ret[n - 1] = '\0';
         return n - 1;
     }

@@ -12,7 +12,7 @@
 #include "uplink_private.h"
 #include "write.h"
 
-#define MOST_SAID 1000 /* leases that are spoken of in a hello: the newest */
+#define MOST_SAID 4096 /* leases that are spoken of in a hello: the newest, and as many as a hub reads */
 
 /* ---- leases ---- */
 
@@ -72,6 +72,10 @@ void weft__uplink_lease_over(weft_uplink *self, weft_uplink_lease *lease) {
     weft__warn(self->opts.app, "weft runner: %s: the hub did not wait for it any longer", lease->hub_task);
     if (task && task->state < WEFT_TASK_COMPLETED)
         weft__task_cancel(self->opts.engine, lease->task, self->shown, NULL, NULL);
+}
+
+bool weft__uplink_lease_told(const weft_uplink_lease *lease) {
+    return lease->ended && (lease->heard >= lease->ended || lease->kept >= lease->ended);
 }
 
 /* ---- hello ---- */
@@ -166,6 +170,17 @@ static void refuse_for_good(weft_uplink *self, const char *why) {
     self->opts.on_refused(self->opts.ctx);
 }
 
+static void say_hello_later(weft_uplink *self, const char *why) {
+    weft__warn(self->opts.app, "weft runner: %s: %s", self->shown, why);
+    snprintf(self->why, sizeof self->why, "%s", why);
+    weft__timer_set(self->opts.loop, &self->again, weft__loop_fresh_now(self->opts.loop) + 2000);
+}
+
+/* It goes into our journal with each lease. */
+static bool is_epoch(const char *text) {
+    return strlen(text) == WEFT_EPOCH && strspn(text, "0123456789abcdef") == WEFT_EPOCH;
+}
+
 static void on_hello(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
     weft_uplink *self = ctx;
     (void) peer;
@@ -174,18 +189,21 @@ static void on_hello(weft_peer *peer, int r, const weft_answer *answer, void *ct
     if (answer->error) {
         int code = answer->error->code;
         const char *reason = weft_get_str(&answer->error->data, "reason", "");
-        if (code == 503 || code == 507 || strcmp(reason, "runnerConnected") == 0) {
-            weft__warn(self->opts.app, "weft runner: %s: %s", self->shown, answer->error->message);
-            snprintf(self->why, sizeof self->why, "%s", answer->error->message);
-            weft__timer_set(self->opts.loop, &self->again, weft__loop_fresh_now(self->opts.loop) + 2000);
-        } else
+        if (code == 503 || code == 507 || strcmp(reason, "runnerConnected") == 0)
+            say_hello_later(self, answer->error->message);
+        else
             refuse_for_good(self, code == WEFT_METHOD_NOT_FOUND ? "this hub takes no runners"
                                   : code == 403 || code == 401  ? "the token must have the scope \"runner\""
                                                                 : answer->error->message);
         return;
     }
     weft_json states = weft_get(answer->result, "leases");
-    take_epoch(self, weft_get_str(answer->result, "epoch", ""));
+    const char *epoch = weft_get_str(answer->result, "epoch", "");
+    if (!is_epoch(epoch)) {
+        say_hello_later(self, "its answer to runner.hello cannot be understood");
+        return;
+    }
+    take_epoch(self, epoch);
     take_states(self, &states);
     self->up = true;
     self->told_trouble = false;
@@ -288,12 +306,12 @@ void weft__uplink_key(const weft_uplink *self, uint64_t lease, char ret[WEFT_UPL
     snprintf(ret, WEFT_UPLINK_KEY, "lease/%s/%llu", self->epoch, (unsigned long long) lease);
 }
 
-/* The newest says which hub it is about; older hubs are forgotten. */
+/* The newest says which hub it is about; older hubs are forgotten. Most of them were released: an old one that was not may
+ * lie behind any number of those. */
 static void find_leases(weft_uplink *self) {
     char hub[WEFT_EPOCH + 1], hub_task[WEFT_UPLINK_ID];
     uint64_t number;
-    size_t n = 0;
-    for (const weft_task *task = weft__task_newest(self->opts.engine); task && n < MOST_SAID;
+    for (const weft_task *task = weft__task_newest(self->opts.engine); task;
          task = weft__task_older(self->opts.engine, task)) {
         if (!weft__uplink_read_lease(task, &number, hub, hub_task))
             continue;
@@ -302,7 +320,10 @@ static void find_leases(weft_uplink *self) {
         if (strcmp(self->epoch, hub) != 0)
             continue;
         weft_uplink_lease *lease = weft__uplink_lease_add(self, number, hub_task, task);
-        n += lease != NULL;
+        if (!lease)
+            continue;
+        weft__list_remove(&lease->link); /* the oldest comes first, as those that are added later */
+        weft__list_push(self->leases.next, &lease->link);
     }
 }
 

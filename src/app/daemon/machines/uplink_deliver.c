@@ -33,14 +33,19 @@ static void deliver_again(weft_uplink *self) {
 
 static void take_delivered(weft_uplink *self, const delivery *sent, const char *state) {
     weft_uplink_lease *lease = weft__uplink_lease(self, sent->lease, sent->hub_task);
+    bool over = strcmp(state, "over") == 0;
     if (!lease)
         return;
-    if (strcmp(state, "over") == 0) {
+    if (!over && strcmp(state, "held") != 0) {
+        weft__uplink_release(self, lease);
+        return;
+    }
+    lease->heard = sent->last > lease->heard ? sent->last : lease->heard;
+    if (over) {
         weft__uplink_lease_over(self, lease);
         lease->kept = sent->last > lease->kept ? sent->last : lease->kept;
-        if (lease->ended && lease->kept >= lease->ended)
-            weft__uplink_release(self, lease);
-    } else if (strcmp(state, "held") != 0)
+    }
+    if (lease->over && weft__uplink_lease_told(lease))
         weft__uplink_release(self, lease);
 }
 
@@ -224,7 +229,8 @@ static void read_from(weft_uplink *self, uint64_t after) {
 void weft__uplink_rewind(weft_uplink *self) {
     uint64_t least = weft__store_head(weft__engine_store(self->opts.engine));
     for (weft_link *link = self->leases.next; link != &self->leases; link = link->next) {
-        const weft_uplink_lease *lease = WEFT_CONTAINER(link, weft_uplink_lease, link);
+        weft_uplink_lease *lease = WEFT_CONTAINER(link, weft_uplink_lease, link);
+        lease->heard = 0; /* it is told again */
         least = lease->kept < least ? lease->kept : least;
     }
     read_from(self, least);

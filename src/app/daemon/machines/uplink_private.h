@@ -18,6 +18,7 @@ typedef struct weft_uplink_lease {
     weft_link link;
     uint64_t number;
     uint64_t kept;  /* the hub has everything of it up to here, by our gseq */
+    uint64_t heard; /* and has answered, on this connection, what was sent of it up to here */
     uint64_t ended; /* the gseq of its end, when that was sent; 0: not yet */
     bool over;      /* the hub does not wait for it any more: what is sent is late */
     weft_buf open;  /* of the page that is read now: what goes out next of it */
@@ -70,6 +71,8 @@ weft_uplink_lease *weft__uplink_lease_of(weft_uplink *self, const char *task);
 weft_uplink_lease *weft__uplink_lease_add(weft_uplink *self, uint64_t number, const char *hub_task, const weft_task *task);
 void weft__uplink_release(weft_uplink *self, weft_uplink_lease *lease);
 void weft__uplink_lease_over(weft_uplink *self, weft_uplink_lease *lease);
+/* It has ended, and the hub has heard that: nothing more will be said of it. */
+bool weft__uplink_lease_told(const weft_uplink_lease *lease);
 
 /* Which lease a task is: in its metadata. */
 bool weft__uplink_read_lease(const weft_task *task, uint64_t *ret_number, char hub[WEFT_EPOCH + 1],

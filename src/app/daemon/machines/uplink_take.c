@@ -244,7 +244,8 @@ static int take_kept(weft_req *req, const weft_json *params, void *ctx) {
 
 static int take_released(weft_req *req, const weft_json *params, void *ctx) {
     weft_uplink_lease *lease = lease_asked(ctx, req);
-    if (lease && weft_get_bool(params, "late", false))
+    bool late = weft_get_bool(params, "late", false);
+    if (lease && late && !weft__uplink_lease_told(lease)) /* told: one that was cancelled, and said so */
         weft__uplink_lease_over(ctx, lease);
     else if (lease)
         weft__uplink_release(ctx, lease);

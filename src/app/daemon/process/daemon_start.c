@@ -242,8 +242,9 @@ static void pass_talk_on(const weft_app *app, const weft_buf *talk) {
 static void try_these(const weft_app *app, const weft_json *endpoint) {
     const char *program = program_invocation_name;
     weft_json agent = weft_get(endpoint, "agent");
+    const char *name = weft_get_str(&agent, "name", "");
     fputs("\nTry:\n", app->err.file);
-    weft__serve_say_verbs(app->err.file, weft_get_str(&agent, "name", "the agent"), weft_get_str(&agent, "driver", ""));
+    weft__serve_say_verbs(app->err.file, *name ? name : "the agent", weft_get_str(&agent, "driver", ""));
     fprintf(app->err.file, "\"%s status\", \"%s logs -f\" and \"%s stop\" are about the daemon itself.\n", program, program,
             program);
 }

@@ -165,8 +165,10 @@ static void publish_waiting(weft_serving *self) {
 static void on_led(void *ctx, const char *name) {
     weft_serving *self = ctx;
     snprintf(self->led, sizeof self->led, "%s", name);
-    weft__warn(self->app, "weft serve: %s has the journal; waiting for it, and handing clients on",
-               *name ? name : "another hub");
+    if (*name)
+        weft__warn(self->app, "weft serve: %s has the journal; waiting for it, and handing clients on", name);
+    else
+        weft__warn(self->app, "weft serve: waiting for the journal, and handing clients on to the hub that has it");
     publish_waiting(self);
 }
 

@@ -202,6 +202,12 @@ static void tell_runner(weft_doctor *doctor, const weft_json *status) {
                           "the hub may not have the last %lld events here", behind);
 }
 
+/* Who asks it is handed on to the hub that has the journal. */
+static bool waits_for_journal(const weft_doctor *doctor) {
+    WEFT_AUTO(weft_doc) endpoint = weft__daemon_endpoint(doctor->app->layout);
+    return endpoint && weft_get_str(weft_doc_root(endpoint), "waitsFor", NULL);
+}
+
 /* How it is, in its own words. The failure is ours to tell, so nothing is explained on the way. */
 static void ask_daemon(weft_doctor *doctor) {
     WEFT_ANSWER answer = {0};
@@ -213,7 +219,11 @@ static void ask_daemon(weft_doctor *doctor) {
     int r = weft_connect_with(url, &opts, &peer, &trouble);
     if (r >= 0)
         r = weft_call_with(peer, "daemon.status", weft_none(), &(weft_call_opts){.timeout_ms = ANSWER_MS}, &answer);
-    if (r < 0)
+    if (r < 0 && waits_for_journal(doctor))
+        weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, "\"weft logs\" says why it does not take the journal.",
+                          "waits for its journal, pid %ld, and no hub that has it answers: %s", (long) doctor->pid,
+                          *trouble.text ? trouble.text : weft_strerror(r));
+    else if (r < 0)
         weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, "It may be stuck: \"weft logs\", then \"weft restart\".",
                           "runs, pid %ld, but does not answer: %s", (long) doctor->pid,
                           *trouble.text ? trouble.text : weft_strerror(r));
