@@ -245,7 +245,7 @@ static int listen_for_devices(void *ctx, const char *url, const weft_tls_opts *t
 
 static weft_exit explain_listen(const serving *self, const char *url, int r) {
     if (r == -EADDRINUSE)
-        return weft__fail(self->app, WEFT_BUSY, "Perhaps a daemon is running here already: weft ping", "%s: %s", url,
+        return weft__fail(self->app, WEFT_BUSY, "Perhaps a hub is running here already: weft ping", "%s: %s", url,
                           weft_strerror(r));
     return weft__fail(self->app, r == -EINVAL || r == -ENOTSOCK ? WEFT_USAGE : WEFT_FAILED, NULL, "%s: %s", url,
                       r == -ENOTSOCK ? "a file that is not a socket is in the way" : weft_strerror(r));
@@ -320,7 +320,7 @@ static weft_exit check_urls(const serving *self, bool *ret_network) {
 static weft_exit get_token(serving *self, bool network) {
     if (self->how->auth && strcmp(self->how->auth, "none") == 0) {
         if (network)
-            weft__warn(self->app, "weft serve: --auth none: every user and program of this machine may call this daemon");
+            weft__warn(self->app, "weft serve: --auth none: every user and program of this machine may call this hub");
         return WEFT_DONE;
     }
     if (!network)
@@ -929,8 +929,8 @@ static const char *const examples[] = {
     "on the Unix socket .weft/daemon.sock, and on http and ws at 127.0.0.1:16180 with a token",
     "weft serve --listen unix:/tmp/x.sock --listen tcp://127.0.0.1:4000",
     "somewhere else",
-    "weft serve --listen wss://0.0.0.0:8443/ws --tls-cert cert.pem --tls-key key.pem --allow-host example.org",
-    "for other machines",
+    "weft serve --listen wss://0.0.0.0:8443/ws --tls-cert c.pem --tls-key k.pem",
+    "for other machines; --allow-host NAME for each name that they use for this one",
     "weft serve --relay box",
     "a relay: what happens at the hub box, for clients of its own",
     "weft serve --standby-of wss://hub.example:8443/ws --standby-token token",
