@@ -236,7 +236,7 @@ static weft_exit run_token(weft_app *app) {
 static const weft_option options[] = {
     WEFT_URL_OPTION(settings),
     WEFT_OPTION(settings, scope, text, "scope", 0, "SCOPES",
-                "what it allows, separated by commas: read, work, admin, metrics, exec (default read,work)"),
+                "what it allows, separated by commas: " WEFT_TOKEN_SCOPE_NAMES " (default read,work)"),
     WEFT_OPTION(settings, expires, text, "expires", 0, "TIME", "when it expires: 12h, 30d, 8w (default never)"),
     {0},
 };
