@@ -1,67 +1,57 @@
 #!/usr/bin/env python3
 """client.py FILE PROMPT: submit a task to the hub of this folder, show what its agent says, allow what it asks. FILE keeps the
 position: after a kill -9 of this program or of the hub, run it again with the same FILE and it goes on where it was."""
-import json, os, socket, sys, time, uuid
+import json, pathlib, socket, sys, time, uuid
 
-path, prompt = sys.argv[1:3]
-state = json.load(open(path)) if os.path.exists(path) else {"key": str(uuid.uuid4())}
+file, prompt = pathlib.Path(sys.argv[1]), sys.argv[2]
+state = json.loads(file.read_text()) if file.exists() else {"key": str(uuid.uuid4()), "task": None, "after": 0, "epoch": None}
 
 def save(**changes):
     state.update(changes)
-    with open(path + ".new", "w") as file:
-        json.dump(state, file)
-    os.replace(path + ".new", path)
+    new = pathlib.Path(f"{file}.new")
+    new.write_text(json.dumps(state))
+    new.replace(file)
 
 def talk(hub):
-    events = []
-    def read():
-        return json.loads(hub.readline() or '{"method": "closed"}')
+    messages, events = map(json.loads, hub.makefile(encoding="utf-8")), []
     def call(method, **params):
-        hub.write(json.dumps({"jsonrpc": "2.0", "id": method, "method": method, "params": params}) + "\n")
-        hub.flush()
-        while (message := read()).get("id") != method:
-            if message["method"] == "closed":
-                raise ConnectionError
+        hub.sendall(json.dumps({"jsonrpc": "2.0", "id": method, "method": method, "params": params}).encode() + b"\n")
+        for message in messages:
+            if message.get("id") == method:
+                if "error" in message and message["error"]["code"] != 409:  # 409: somebody has answered already
+                    sys.exit(message["error"]["message"])
+                return message.get("result")
             events.append(message)
-        if message.get("error") and message["error"].get("data", {}).get("reason") != "questionResolved":
-            sys.exit(message["error"]["message"])
-        return message.get("result")
-    def answer(question):
-        call("question.answer", questionId=question, option="allow")
-    def end(kind):
-        if kind in ("task.completed", "task.failed", "task.cancelled"):
-            sys.exit(kind != "task.completed")
-    if "epoch" not in state:
-        here = call("event.subscribe")
-        save(epoch=here["epoch"], gseq=here["head"])
-    if "task" not in state:
-        save(task=call("task.submit", prompt=prompt, _meta={"weft/idempotencyKey": state["key"]})["taskId"])
-    here = call("event.subscribe", after=state["gseq"], epoch=state["epoch"], taskId=state["task"], id="task")
-    if not here["resumed"]:  # events are missing: from now on, and the state anew
-        save(epoch=here["epoch"], gseq=here["head"])
-        call("event.subscribe", after=here["head"], taskId=state["task"], id="task")
-        end("task." + call("task.get", taskId=state["task"])["state"])
-        for question in call("question.list")["questions"]:
-            if question["taskId"] == state["task"]:
-                answer(question["id"])
-    while (message := events.pop(0) if events else read())["method"] != "closed":
-        if message["method"] == "event" and message["params"].get("subscription") == "task":
-            event, data = message["params"], message["params"]["data"]
-            update = data.get("update", {})
-            if update.get("sessionUpdate") == "agent_message_chunk":
-                print(update["content"].get("text", ""), end="", flush=True)
-            elif event["type"] == "session.output":
-                print(data["text"], end="", flush=True)
-            elif event["type"] == "question.asked":
-                answer(data["questionId"])
-            save(gseq=event["gseq"])
-            end(event["type"])
+        raise ConnectionError
+    def deal_with(type, data):
+        if type == "session.output":
+            print(data["text"], end="", flush=True)
+        elif type == "session.update" and data["update"]["sessionUpdate"] == "agent_message_chunk":
+            print(data["update"]["content"].get("text", ""), end="", flush=True)
+        elif type == "question.asked":
+            call("question.answer", questionId=data["questionId"], option="allow")
+        elif type in ("task.completed", "task.failed", "task.cancelled"):
+            sys.exit(type != "task.completed")
+    save(task=state["task"] or call("task.submit", prompt=prompt, _meta={"weft/idempotencyKey": state["key"]})["taskId"])
+    here = call("event.subscribe", taskId=state["task"], after=state["after"], epoch=state["epoch"])
+    save(epoch=here["epoch"])
+    if not here["resumed"]:  # events are missing: follow from here, and read the state
+        save(after=here["head"])
+        call("event.subscribe", taskId=state["task"], after=here["head"])
+        deal_with("task." + call("task.get", taskId=state["task"])["state"], {})
+    for question in call("question.list")["questions"]:  # an answer may have been lost with the hub
+        if question["taskId"] == state["task"]:
+            deal_with("question.asked", {"questionId": question["id"]})
+    while message := events.pop(0) if events else next(messages, None):
+        if message.get("method") == "event":
+            deal_with(message["params"]["type"], message["params"]["data"])
+            save(after=message["params"]["gseq"])
 
+save()
 while True:
     try:
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.connect(".weft/daemon.sock")
-            talk(connection.makefile("rw", encoding="utf-8"))
+        with socket.socket(socket.AF_UNIX) as hub:
+            hub.connect(".weft/daemon.sock")
+            talk(hub)
     except OSError:
-        pass
-    time.sleep(0.5)  # the hub is restarting
+        time.sleep(0.5)  # the hub is restarting

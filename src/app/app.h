@@ -145,6 +145,8 @@ extern const weft_inner weft__inner[];
 /* ---- help.c ---- */
 
 void weft__help_all(FILE *to);
+/* For "weft" alone: what it is, and the first things to type. */
+void weft__help_first(FILE *to);
 void weft__help_verb(FILE *to, const weft_verb *verb);
 /* What belongs to this subcommand alone. */
 void weft__help_subcommand(FILE *to, const weft_verb *verb, const weft_subcommand *subcommand);

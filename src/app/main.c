@@ -1,4 +1,5 @@
 /* The program: finds the verb, reads its options, runs it. What verbs there are is wiring.c's business. */
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -73,21 +74,33 @@ static const weft_inner *inner_find(const char *name) {
     return NULL;
 }
 
+/* A standard stream may be closed ("weft status >&-"). Its number would then go to the next socket, and what is printed into
+ * that socket. A file that can only be used the other way round takes its place: reading or writing fails, as it did. */
+static void fill_standard_streams(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+            return;
+}
+
 int main(int argc, char **argv) {
     static const char *const aliases[][2] = {
         {"-h", "help"}, {"--help", "help"}, {"-V", "version"}, {"--version", "version"}};
     const weft_inner *inner = argc > 1 ? inner_find(argv[1]) : NULL;
     if (inner)
         return inner->main(argc - 1, argv + 1);
+    fill_standard_streams();
     weft__process_remember();
     weft_app app = {.out = weft__screen(stdout), .err = weft__screen(stderr), .layout = &weft__layout_weft};
-    const char *name = argc > 1 ? argv[1] : "help";
+    if (argc < 2) {
+        weft__help_first(app.out.file);
+        return leave_program(close_output(&app, WEFT_DONE));
+    }
+    const char *name = argv[1];
     for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++)
         if (strcmp(name, aliases[i][0]) == 0)
             name = aliases[i][1];
     app.verb = weft__verb_find(name);
     if (!app.verb)
         return (int) unknown_verb(&app, name);
-    char *none[] = {NULL};
-    return leave_program(close_output(&app, run_verb(&app, argc > 1 ? argv + 2 : none)));
+    return leave_program(close_output(&app, run_verb(&app, argv + 2)));
 }

@@ -113,4 +113,16 @@ ask edit seven
 person "your answer=>\n" "$weft" answer "$question"
 exits "Enter leaves it open" 0
 has_question && pass || fail "Enter leaves it open: it is"
+second_question() {
+    local list
+    list=$(timeout 120 "$program" answer --json)
+    grep -q '"id":.*"id":"question' <<<"$list" && second=$(field "$list" .questions.1.id)
+}
+id=$(timeout 120 "$program" task submit edit eight)
+until_true second_question
+person "your answer=>\n;;$second:=>;;your answer=>allow\n" "$weft" answer
+exits "several are asked one after the other" 0
+like "the second is answered" "answered with allow_once" "$out"
+until_true state "$id" completed
+has_question && pass || fail "the first is still open"
 close

@@ -27,6 +27,14 @@ for url in "${urls[@]}" "$there/spec.sock" "exec:$EXAMPLES/spec-server stdio:"; 
 done
 run "$weft" call --content-length "$spec" add a=1 b=2
 is "Content-Length" 3 "$out"
+
+# ---- a standard stream that is closed ----
+"$weft" call "$spec" add a=1 b=2 >&- 2>closed.err
+is "no standard output is a failure" 1 "$?"
+like "which is said" "cannot write to standard output" "$(cat closed.err)"
+is "without standard input" 3 "$("$weft" call "$spec" add a=1 b=2 <&-)"
+is "without standard error" 3 "$("$weft" call "$spec" add a=1 b=2 2>&-)"
+is "without both" 3 "$("$weft" call "$spec" add a=1 b=2 <&- 2>&-)"
 run "$weft" call --content-length "exec:$EXAMPLES/spec-server stdio:" add a=1 b=2
 is "Content-Length to a child" 3 "$out"
 
@@ -179,7 +187,7 @@ mkdir -p empty/folder
 cd empty/folder || exit 1
 run "$weft" ping
 exits "3: no daemon in this folder" 3
-like "3: how to get one" "weft serve" "$err"
+like "3: how to get one" "weft start" "$err"
 run "$weft" call ping
 exits "3: call without a URL and without a daemon" 3
 

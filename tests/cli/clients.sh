@@ -24,6 +24,10 @@ for client in "${clients[@]}"; do
     exits "$name: a task with a question" 0
     like "$name: what the agent says" "You said: \"edit $name\"" "$out"
     like "$name: it was allowed" "Done:" "$out"
+    sed 's/"after": *[0-9]*/"after":0/' "one.$name" >"again.$name"
+    run timeout 60 $client "again.$name" "edit $name"
+    exits "$name: all of it once more, from the beginning" 0
+    like "$name: which is the same" "You said: \"edit $name\"" "$out"
     run timeout 60 $client "two.$name" "fail"
     exits "$name: a task that fails" 1
 

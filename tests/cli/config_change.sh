@@ -132,7 +132,7 @@ unlike "status has nothing to say of it" "^config" "$out"
 run "$weft" config set tasks.max_running 3
 like "what to do is said" "weft reload" "$err"
 run "$weft" status
-like "status sees that the file is newer" ".weft/config.json has changed since the daemon read it" "$out"
+like "status sees that the file is newer" ".weft/config.json has changed since the hub read it" "$out"
 run "$weft" doctor
 like "doctor does, too" ".weft/config.json has changed since it was read" "$out$err"
 run "$weft" reload

@@ -74,7 +74,7 @@ exits "status --json: nobody" 3
 is "status --json: nobody, for programs" "not running" "$(field "$out" .state)"
 daemon stop
 exits "stop: nobody is as good" 0
-like "stop: says so" "no daemon is running here" "$err"
+like "stop: says so" "no hub is running here" "$err"
 daemon stop --json
 is "stop --json: nobody" '{"state":"not running"}' "$out"
 daemon logs
@@ -252,7 +252,7 @@ daemon status
 exits "killed: it does not run" 3
 [ -S .weft/daemon.sock ] && [ -f .weft/daemon.pid ] && pass || fail "killed: its files are left"
 daemon stop
-like "killed: nothing to stop" "no daemon is running here" "$err"
+like "killed: nothing to stop" "no hub is running here" "$err"
 daemon start
 exits "killed: start again" 0
 like "killed: started" "started in" "$err"
@@ -268,7 +268,7 @@ echo "$other" >.weft/daemon.pid
 daemon status
 exits "a recycled number: status" 3
 daemon stop
-like "a recycled number: stop" "no daemon is running here" "$err"
+like "a recycled number: stop" "no hub is running here" "$err"
 alive "a recycled number: left alone" "$other"
 daemon start
 like "a recycled number: start" "started in" "$err"

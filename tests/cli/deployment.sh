@@ -98,7 +98,7 @@ else
     like "what was before is there" "echo before the backup" "$out"
     unlike "what came after is not" "echo after it" "$out"
     weft doctor
-    like "the journal is right" "the daemon has it, and checked it" "$out"
+    like "the journal is right" "the hub has it, and checked it" "$out"
 fi
 
 # ---- after an upgrade ----

@@ -20,7 +20,7 @@ hub one
 weft doctor
 exits "a daemon runs" 0
 like "a daemon runs: says so" "runs, pid $(cat .weft/daemon.pid), healthy" "$out"
-like "the journal is its own" "the daemon has it" "$out"
+like "the journal is its own" "the hub has it" "$out"
 like "its port" "http://127.0.0.1:" "$out"
 chmod 755 .weft
 weft doctor

@@ -72,7 +72,7 @@ none_finds() { # PLACE
     done
     weft stop
     exits "stop in $1" 0
-    like "stop in $1 ends nobody" "no daemon is running here" "$err"
+    like "stop in $1 ends nobody" "no hub is running here" "$err"
 }
 
 for place in outer outer/sub outer/sub/deep outside/link outer/linked "${long#"$there"/}"; do
@@ -86,7 +86,7 @@ for place in outer/stopped outer/stopped/deep outside empty; do
 done
 cd "$there/outer/stopped/deep" || exit 1
 weft task list
-like "whose hub does not run is said" "the daemon of $there/outer/stopped does not run" "$err"
+like "whose hub does not run is said" "the hub of $there/outer/stopped does not run" "$err"
 weft status
 like "status says it too" "$there/outer/stopped" "$err"
 cd "$there/outer" || exit 1
@@ -123,7 +123,7 @@ done
 
 weft stop
 exits "stop with AIWG's own daemon" 1
-like "stop with AIWG's own daemon: why" "a daemon answers at .aiwg/daemon/daemon.sock" "$err"
+like "stop with AIWG's own daemon: why" "a hub answers at .aiwg/daemon/daemon.sock" "$err"
 
 # ---- a folder that is gone ----
 mkdir "$there/gone"

@@ -49,7 +49,7 @@ weft task list
 like "what was done before the kill" "this is kept" "$out"
 is "every position is there" t "$(sql "SELECT count(*) = max(gseq) FROM first.weft_event")"
 weft doctor
-like "doctor" "the daemon has it" "$out"
+like "doctor" "the hub has it" "$out"
 mkdir "$there/two"
 cd "$there/two" || exit 1
 weft serve

@@ -21,6 +21,10 @@ answering() {
     done
 }
 
+nothing_runs() {
+    [ "$(field "$(timeout 20 weft task stats --json)" .running)" = 0 ]
+}
+
 section=none ran=0
 answering &
 started+=("$!")
@@ -36,7 +40,7 @@ while IFS= read -r line; do
     'weft bench') continue ;;                                    # five seconds of load: bench.sh
     *clangd* | *ws://* | *tcp://* | *stdio:* | *unix:/run* | *16180*) continue ;; # other programs: call.sh, bridge.sh, listen.sh
     esac
-    case $line in *' task-0003') until_true state task-0003 completed ;; esac # a reader takes longer than the agent
+    case $line in 'weft task review'* | 'weft task merge'*) until_true nothing_runs ;; esac # a reader takes longer than the agent
     run timeout 60 bash -c "$line" </dev/null
     ran=$((ran + 1))
     case $line in

@@ -50,4 +50,18 @@ weft task retry task-9999
 exits "no such task" 5
 person "" env NO_COLOR=1 "$program" task list -n 2
 like "how many there are" "2 of 8; -n N shows more" "$out"
+
+# ---- looking for one ----
+
+weft task submit --wait 'echo Needle in a haystack'
+weft task list --search needle
+exits "search" 0
+like "finds it, whatever the case" "Needle in a haystack" "$out"
+is "and nothing else" 2 "$(wc -l <<<"$out")"
+weft task list --search needle --state failed
+is "with a state" "" "$out"
+weft task list --search needle --json
+is "for programs" 1 "$(grep -o '"id":' <<<"$out" | wc -l)"
+person "" env NO_COLOR=1 "$program" task list --search nowhere
+like "none is said" "no task has this text" "$out"
 close

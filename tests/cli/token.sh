@@ -30,6 +30,9 @@ exits "add" 0
 phone=$out
 is "the secret alone is on standard output" 64 ${#phone}
 like "what it is" "token phone: read work; expires 2" "$err"
+utc=$(TZ=UTC "$weft" token list)
+like "times are of here" ":" "$utc"
+[ "$utc" != "$(TZ=Asia/Kathmandu "$weft" token list)" ] && pass || fail "elsewhere it is another time" "$utc"
 like "and that it is shown once" "only time" "$err"
 weft token add phone
 exits "a name is taken" 8

@@ -5,14 +5,19 @@
 verbs="serve start stop restart reload status logs top trust store token open pair task worktree runner promote hubs build mcp sub chat plan answer approvals session agents cost automation events acp doctor call notify listen methods describe ping bridge bench config completion man version help"
 
 run "$weft"
-exits "no arguments is short help" 0
+exits "no arguments is the first page" 0
+like "it says how to begin" "    weft start " "$out"
+like "and where the rest is" "    weft help " "$out"
+[ "$(wc -l <<<"$out")" -le 23 ] && pass || fail "it fits a terminal of 24 lines" "$out"
+is "and of 80 columns" "" "$(awk 'length($0) > 80' <<<"$out")"
+run "$weft" -h
+exits "-h is short help" 0
 for verb in $verbs; do
     like "the short help lists $verb" "    $verb " "$out"
 done
 is "help goes to standard output" "" "$err"
+is "help fits" "" "$(awk 'length($0) > 80' <<<"$out")"
 short=$out
-run "$weft" -h
-is "-h is the same" "$short" "$out"
 run "$weft" --help
 is "--help is the same" "$short" "$out"
 run "$weft" help
@@ -25,6 +30,7 @@ for verb in $verbs; do
     like "$verb -h has examples" "    " "$(sed -n 3p <<<"$out")"
     like "$verb -h has the usage" "usage: weft $verb [options]" "$out"
     like "$verb -h has --json" "--json" "$out"
+    is "$verb -h fits" "" "$(LC_ALL=C.UTF-8 awk 'length($0) > 80 || / $/' <<<"$out")"
     is "examples come before options" "examples first" \
         "$(awk '/^usage:/ { exit } /^    (weft|source)/ { print "examples first"; exit }' <<<"$out")"
     whole=$out
@@ -69,6 +75,12 @@ like "help for a request is that of the verb" "usage: weft plan [options] REQUES
 run "$weft" help nonsense
 exits "help for no verb" 2
 
+run "$weft" call -h
+like "what params are stays in columns" "
+    name=value   JSON" "$out"
+run "$weft" serve -h
+like "choices are a sentence" "must show: token or none" "$(tr -s ' \n' ' ' <<<"$out")"
+
 mistake() { # NAME PART-OF-MESSAGE ARGUMENT...
     local name=$1 part=$2
     shift 2
@@ -78,6 +90,7 @@ mistake() { # NAME PART-OF-MESSAGE ARGUMENT...
     is "$name: nothing on standard output" "" "$out"
 }
 mistake "a wrong verb" 'did you mean "call"?' clal ping
+mistake "a wrong subcommand where there is one" 'the subcommand is copy' store xyzzy
 mistake "a wrong subcommand for -h" 'did you mean "submit"?' task sumbit -h
 mistake "a wrong subcommand for help" 'did you mean "submit"?' help task sumbit
 mistake "a subcommand of a verb without" '"ping" has no subcommands' help ping twice
@@ -100,7 +113,7 @@ mistake "call without a method" 'a method is missing' call
 mistake "call with a URL only" 'which method?' call unix:/nowhere
 mistake "describe without a method" 'which method?' describe unix:/nowhere
 mistake "describe with two" 'one method at a time' describe unix:/nowhere a b
-mistake "a bridge with one end" 'a bridge has two ends' bridge stdio:
+mistake "a bridge with one end" 'two endpoints are needed' bridge stdio:
 mistake "a URL that is none" 'needs a port' call tcp://localhost m
 mistake "a scheme that is none" 'a URL begins with' call ftp://localhost/ m
 mistake "a host and port" 'did you mean tcp://localhost:4000?' ping localhost:4000
@@ -113,7 +126,7 @@ mistake "stop with an argument" 'unexpected argument' stop now
 mistake "status with an argument" 'unexpected argument' status now
 mistake "logs of so many lines" 'a number or "all"' logs -n many
 mistake "task of no kind" 'did you mean "submit"?' task sumbit x
-mistake "task without a prompt" 'what is to be done?' task submit
+mistake "task without a prompt" 'the prompt is missing' task submit
 mistake "task with an empty prompt" 'is empty' task submit ''
 mistake "task with a prompt file that is not there" 'No such file' task submit @missing.md
 mistake "task without an id" 'which task?' task get

@@ -239,7 +239,7 @@ def what_survives_everybody_ends_at_the_next_start():
         assert marked(world.mark), "the test means to leave something behind"
         world.hub.start()
         assert not marked(world.mark)
-        assert "of an earlier daemon's agents still ran; killed" in world.hub.said(), world.hub.said()
+        assert "of an earlier hub's agents still ran; killed" in world.hub.said(), world.hub.said()
 
 
 def a_daemon_that_stops_leaves_nothing():

@@ -47,14 +47,14 @@ weft_exit weft__url_check(const weft_app *app, const char *text, weft_url *ret) 
 /* ---- the daemon of this folder ---- */
 
 static weft_exit fail_absent(const weft_app *app, const char *folder) {
-    static const char next[] = "\"weft start\" starts one, \"weft serve\" in the foreground. For another, say where: a URL.";
+    static const char next[] = "\"weft start\" starts one here. To use another hub, give its URL.";
     weft_exit foreign = folder ? WEFT_DONE : weft__daemon_folder_check(app);
     if (foreign)
         return foreign;
     if (!folder)
-        return weft__fail(app, WEFT_UNREACHABLE, next, "no daemon runs here: there is no %s in this folder or above it",
+        return weft__fail(app, WEFT_UNREACHABLE, next, "no hub runs here: there is no %s in this folder or above it",
                           weft__layout_weft.home);
-    return weft__fail(app, WEFT_UNREACHABLE, next, "the daemon of %s does not run: there is no %s", folder,
+    return weft__fail(app, WEFT_UNREACHABLE, next, "the hub of %s does not run: there is no %s", folder,
                       app->layout->socket);
 }
 
@@ -167,7 +167,7 @@ weft_exit weft__target_fail(const weft_app *app, const weft_target *target, int 
                           "%s: another user's process listens there", target->shown);
     if (target->here && r == -ECONNREFUSED)
         return weft__fail(app, WEFT_UNREACHABLE, "\"weft start\" starts it again; \"weft logs\" may say why it ended.",
-                          "the daemon does not run any more: nobody is listening at %s", target->shown);
+                          "the hub does not run any more: nobody is listening at %s", target->shown);
     return weft__fail_at(app, target->shown, r, trouble);
 }
 

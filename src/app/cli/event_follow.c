@@ -278,7 +278,7 @@ static void on_impatient(weft_timer *timer) {
     clear_talk(self);
     weft__event_follow_end(
         self, weft__fail(self->app, WEFT_UNREACHABLE,
-                         "\"weft start\" starts the daemon of a folder; what was submitted is then in \"weft task list\".",
+                         "\"weft start\" starts the hub of a folder; what was submitted is then in \"weft task list\".",
                          "%s: the connection was lost and could not be made again", self->target.shown));
 }
 
@@ -312,7 +312,7 @@ static void on_followed_lost(weft_event_follow *self, bool for_good, int why) {
     self->lost = true;
     clear_talk(self);
     weft__warn(self->app, "%s; trying again%s", *trouble ? trouble : weft_strerror(why),
-               self->target.here ? ". If the daemon is gone, \"weft start\" starts it" : "");
+               self->target.here ? ". If the hub is gone, \"weft start\" starts it" : "");
     if (self->opts.patience_ms > 0)
         weft__timer_set(self->loop, &self->patience, weft__after(weft__loop_fresh_now(self->loop), self->opts.patience_ms));
 }

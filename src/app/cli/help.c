@@ -33,8 +33,27 @@ const weft_verb *weft__verb_find(const char *name) {
     return NULL;
 }
 
+/* What fits a terminal of 24 lines. */
+void weft__help_first(FILE *to) {
+    fputs("weft: a hub for coding agents\n\n"
+          "A hub belongs to one project folder. You give it tasks, and agents do them. You\n"
+          "see what they do, answer what they ask, and keep or undo what they changed.\n\n"
+          "    weft start                       start the hub of this folder\n"
+          "    weft task submit --wait 'hello'  give it a task; the demo agent is free\n"
+          "    weft open                        open its dashboard in your browser\n"
+          "    weft answer                      see what agents ask, and answer\n"
+          "    weft task list                   see all tasks\n"
+          "    weft task diff                   see what the newest task changed\n"
+          "    weft agents                      see which agents there are; install one\n"
+          "    weft stop                        stop the hub\n\n"
+          "    weft help                        all verbs\n"
+          "    weft VERB -h                     one verb, with examples\n"
+          "    weft doctor                      what is wrong here, and what to do\n",
+          to);
+}
+
 void weft__help_all(FILE *to) {
-    fputs("weft: a hub for coding agents, and JSON-RPC 2.0 with anybody\n\n"
+    fputs("weft: a hub for coding agents, and a client for any JSON-RPC 2.0 server\n\n"
           "    weft start                                a hub for this folder\n"
           "    weft task submit --wait 'fix the test'    have an agent do it, and watch\n"
           "    weft agents                               which agents there are\n"
@@ -47,7 +66,7 @@ void weft__help_all(FILE *to) {
     }
     fputs("\n\"weft VERB -h\" shows examples and options. Endpoints are URLs:\n", to);
     put_urls(to);
-    fputs("Without one, the daemon of this folder is meant. \"weft help connection\" has the\n"
+    fputs("Without one, the hub of this folder is meant. \"weft help connection\" has the\n"
           "options for connections.\n\n"
           "exit status: 0 ok, 1 failure, 2 usage, 3 unreachable, 4 not authorised,\n"
           "5 not found, 6 busy, 7 timeout, 8 the other side answered with an error\n",
@@ -74,8 +93,23 @@ static size_t put_takers(const weft_verb *verb, const weft_option *option, char 
     return n;
 }
 
+/* "ask deny allow" as ": ask, deny or allow". */
+static void put_choices(const char *choices, char *ret, size_t size) {
+    const char *separator = ": ";
+    for (size_t n = 0, len; *choices && n < size; choices += len + (choices[len] == ' ')) {
+        len = strcspn(choices, " ");
+        if (n && !choices[len])
+            separator = " or ";
+        n += (size_t) snprintf(ret + n, size - n, "%s%.*s", separator, (int) len, choices);
+        separator = ", ";
+    }
+}
+
 static void text_of_option(const weft_option *option, char *ret, size_t size) {
-    snprintf(ret, size, "%s%s%s%s", option->help, option->choices ? ": " : "", option->choices ? option->choices : "",
+    char choices[256] = "";
+    if (option->choices)
+        put_choices(option->choices, choices, sizeof choices);
+    snprintf(ret, size, "%s%s%s", option->help, choices,
              option->kind == WEFT_OPTION_list ? "; may be given several times" : "");
 }
 
@@ -104,6 +138,14 @@ void weft__usage_text(const weft_verb *verb, const weft_subcommand *subcommand, 
 
 /* ---- help ---- */
 
+/* The left column; what is too wide for it has a line of its own. */
+static void put_left(FILE *to, const char *left) {
+    if (strlen(left) <= OPTION_WIDTH)
+        fprintf(to, "    %-*s ", OPTION_WIDTH, left);
+    else
+        fprintf(to, "    %s\n%*s", left, OPTION_COLUMN, "");
+}
+
 static void put_option_help(FILE *to, const weft_option *option, const char *right) {
     char left[80];
     char letter[8] = "    ";
@@ -111,7 +153,7 @@ static void put_option_help(FILE *to, const weft_option *option, const char *rig
         snprintf(letter, sizeof letter, "-%c, ", option->letter);
     snprintf(left, sizeof left, "%s--%s%s%s", letter, option->name, option->value ? " " : "",
              option->value ? option->value : "");
-    fprintf(to, "    %-*s ", OPTION_WIDTH, left);
+    put_left(to, left);
     weft__put_wrapped(to, right, OPTION_COLUMN, OPTION_COLUMN);
     fputc('\n', to);
 }
@@ -169,16 +211,12 @@ static void put_usage_line(FILE *to, const weft_verb *verb, const weft_subcomman
     fputc('\n', to);
 }
 
-#define SUBCOMMAND_WIDTH 26
-
 static void put_subcommands(FILE *to, const weft_verb *verb) {
     char name[WEFT_USAGE_TEXT];
     fprintf(to, "\nsubcommands (\"weft %s %s -h\" shows one alone):\n", verb->name, verb->subcommands->name);
     for (const weft_subcommand *each = verb->subcommands; each->name; each++) {
         snprintf(name, sizeof name, "%s%s%s", each->name, each->usage ? " " : "", each->usage ? each->usage : "");
-        int n = fprintf(to, "    %-*s ", SUBCOMMAND_WIDTH, name);
-        if (n > OPTION_COLUMN)
-            fprintf(to, "\n%*s", OPTION_COLUMN, "");
+        put_left(to, name);
         weft__put_wrapped(to, each->help, OPTION_COLUMN, OPTION_COLUMN);
         fputc('\n', to);
     }

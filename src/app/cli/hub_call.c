@@ -92,7 +92,7 @@ static const char *next_after_error(const weft_error *error) {
         {"tokenNotFound", "\"weft token list\" shows which there are."},
         {"tokenExists", "\"weft token revoke NAME\" takes it back."},
         {"ruleNotFound", "\"weft automation\" shows which there are."},
-        {"shuttingDown", "The daemon is stopping; \"weft start\" starts it again."},
+        {"shuttingDown", "The hub is stopping; \"weft start\" starts it again."},
         {"storeBusy", "The disk cannot keep up. Nothing was stored: try again in a moment."},
         {"hubAnswers", "Stop it where it runs; or --force, and make sure that nobody uses it any more."},
         {"noCopy", "\"weft status\" shows how far it is."},

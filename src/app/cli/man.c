@@ -118,7 +118,7 @@ static const struct {
     {WEFT_DONE, "done"},
     {WEFT_FAILED, "failure"},
     {WEFT_USAGE, "the command line was wrong"},
-    {WEFT_UNREACHABLE, "the daemon does not run, or the endpoint cannot be reached"},
+    {WEFT_UNREACHABLE, "the hub does not run, or the endpoint cannot be reached"},
     {WEFT_UNAUTHORISED, "not authorised: no token, or the wrong one"},
     {WEFT_NOT_FOUND, "not found"},
     {WEFT_BUSY, "busy, or the queue is full"},
@@ -179,12 +179,12 @@ static const char *const pieces[][2] = {
     {"XDG_STATE_HOME", "where weft/trust.json is, the record of what the user trusts; ~/.local/state otherwise"},
 };
 static const char *const files[][2] = {
-    {".weft/daemon.sock", "the Unix socket of a daemon; the nearest one from this folder upwards is meant"},
+    {".weft/daemon.sock", "the Unix socket of a hub; the nearest one from this folder upwards is meant"},
     {".weft/token", "what network clients must show"},
     {".weft/config.json", "the project's configuration"},
-    {".weft/endpoint.json", "where the daemon listens"},
+    {".weft/endpoint.json", "where the hub listens"},
     {".weft/weft.db", "the journal"},
-    {".weft/daemon.log", "what a daemon in the background says"},
+    {".weft/daemon.log", "what a hub in the background says"},
     {"~/.local/state/weft/trust.json", "which projects are trusted: weft trust"},
 };
 

@@ -32,7 +32,8 @@ weft_exit weft__subcommand_unknown(const weft_app *app, const weft_verb *verb, c
     if (!verb->subcommands)
         return weft__misused(app, "\"%s\" has no subcommands", verb->name);
     list_subcommands(verb->subcommands, all);
-    return weft__misused(app, "unknown subcommand \"%s\"; the subcommands are %s", name, all);
+    return weft__misused(app, "unknown subcommand \"%s\"; the subcommand%s %s", name,
+                         verb->subcommands[1].name ? "s are" : " is", all);
 }
 
 /* ---- options that belong to another subcommand ---- */

@@ -151,9 +151,9 @@ static weft_exit exit_of(int r) {
 static const char *next_after_exit(weft_exit status) {
     switch (status) {
     case WEFT_UNREACHABLE:
-        return "Is it running, and is this where it listens? \"weft serve\" starts a daemon in a folder.";
+        return "Is it running, and is this where it listens? \"weft start\" starts a hub in a folder.";
     case WEFT_UNAUTHORISED:
-        return "Show a token: --token-file FILE, or the environment variable WEFT_TOKEN. A daemon keeps its own in "
+        return "Show a token: --token-file FILE, or the environment variable WEFT_TOKEN. A hub keeps its own in "
                ".weft/token.";
     case WEFT_TOO_LATE:
         return "Wait longer with --timeout, for example --timeout 60s.";

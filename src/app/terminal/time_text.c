@@ -202,3 +202,16 @@ const char *weft__time_of_day(char ret[WEFT_TIME_TEXT], int64_t ms) {
     snprintf(ret + n, WEFT_TIME_TEXT - n, ".%03d", (int) (ms % 1000));
     return ret;
 }
+
+const char *weft__time_and_date(char ret[WEFT_TIME_TEXT], int64_t ms) {
+    time_t s = (time_t) (ms / 1000);
+    struct tm then;
+    localtime_r(&s, &then);
+    strftime(ret, WEFT_TIME_TEXT, "%Y-%m-%d %H:%M:%S", &then);
+    return ret;
+}
+
+const char *weft__time_shown(char ret[WEFT_TIME_TEXT], const char *text, const char *otherwise) {
+    int64_t ms;
+    return text && weft__time_typed(text, 0, &ms) == 0 ? weft__time_and_date(ret, ms) : otherwise;
+}

@@ -22,5 +22,9 @@ int weft__time_typed(const char *text, int64_t now_ms, int64_t *ret);
 const char *weft__duration(char ret[WEFT_TIME_TEXT], int64_t ms);
 /* The time of day here, "12:34:56.789"; with the date when that is not today's. Returns ret. */
 const char *weft__time_of_day(char ret[WEFT_TIME_TEXT], int64_t ms);
+/* The date and the time here, "2026-01-31 12:34:56". Returns ret. */
+const char *weft__time_and_date(char ret[WEFT_TIME_TEXT], int64_t ms);
+/* The same of a time of the wire; otherwise, where text is none, or NULL. */
+const char *weft__time_shown(char ret[WEFT_TIME_TEXT], const char *text, const char *otherwise);
 
 #endif

@@ -198,7 +198,7 @@ const weft_verb weft__agents_verb = {
     .usual = "list",
     .examples = examples,
     .about = "The demo agent is the default until another is chosen, so that nothing costs money without your consent. "
-             "Without a daemon the\n"
+             "Without a hub the\n"
              "list comes from the configuration and what is installed here.\n"
              "\n"
              "The agents that come with Weft are found in the folders of PATH, but never in the project's own, nor in any\n"

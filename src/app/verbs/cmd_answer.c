@@ -183,8 +183,23 @@ static bool can_ask(const weft_app *app) {
     return weft__stdin_is_person() && app->out.terminal && !app->common.json;
 }
 
+/* One after the other, until the input ends. */
+static weft_exit ask_each(answering *self) {
+    weft_exit status = WEFT_DONE;
+    bool first = true;
+    for (weft_iter it = weft_iterate(&self->questions); !feof(stdin) && weft_next(&it); first = false) {
+        if (!first)
+            fputc('\n', self->app->out.file);
+        weft__question_put(&self->app->out, &it.value);
+        weft_exit answered = ask_person(self, &it.value);
+        status = answered ? answered : status; /* somebody else may have answered; the others still wait */
+    }
+    return status;
+}
+
 static weft_exit show_all(answering *self) {
     weft_app *app = self->app;
+    const settings *how = app->settings;
     if (app->common.json) {
         weft__put_line(&app->out, weft_copy(self->list.result));
         return WEFT_DONE;
@@ -193,11 +208,8 @@ static weft_exit show_all(answering *self) {
         fputs("nothing waits for an answer\n", app->err.file);
         return WEFT_DONE;
     }
-    weft_json only = weft_at(&self->questions, 0);
-    if (weft_count(&self->questions) == 1 && is_question_open(&only) && can_ask(app)) {
-        weft__question_put(&app->out, &only);
-        return ask_person(self, &only);
-    }
+    if (!how->all && can_ask(app))
+        return ask_each(self);
     put_question_table(self);
     put_details(self);
     return WEFT_DONE;
@@ -313,7 +325,7 @@ static const weft_option options[] = {
 
 static const char *const examples[] = {
     "weft answer",
-    "what waits for a person, with what would change; a single one can be answered right there",
+    "what waits for a person, with what would change; at a terminal you can answer each right there",
     "weft answer question-0001 allow",
     "this once; \"deny\" refuses; an option's number, id or kind (allow_always) means that one",
     "weft answer question-0001 deny --text 'not in this file'",

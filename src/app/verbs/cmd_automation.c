@@ -164,7 +164,7 @@ static const char *const examples[] = {
     "weft automation",
     "the rules, and what they did lately",
     "weft automation disable",
-    "all of them; they stay off when the daemon is restarted",
+    "all of them; they stay off when the hub is restarted",
     "weft automation enable run-tests",
     "one rule",
     NULL,

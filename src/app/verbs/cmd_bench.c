@@ -367,7 +367,7 @@ static const weft_option options[] = {
 
 static const char *const examples[] = {
     "weft bench",
-    "the daemon of this folder, 5 seconds",
+    "the hub of this folder, 5 seconds",
     "weft bench -c 64 -w 32 -d 10s unix:/run/echo.sock",
     "64 connections with 32 open calls each, 10 seconds",
     "weft bench -c 1 -w 1 -n 10k --json ws://127.0.0.1:8080/",

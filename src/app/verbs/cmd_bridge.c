@@ -492,7 +492,7 @@ static weft_exit run_bridge(weft_app *app) {
     bridge self = {.app = app, .how = app->settings};
     bool listens = self.how->listen;
     if (app->arg_count != (listens ? 1 : 2))
-        return weft__misused(app, listens ? "with --listen there is one endpoint to bridge to" : "a bridge has two ends");
+        return weft__misused(app, listens ? "with --listen there is one endpoint to bridge to" : "two endpoints are needed");
     if (app->reach.key_file)
         return weft__misused(
             app, "a bridge passes messages on as they are: sign them where they are written, not with --key-file");

@@ -109,7 +109,7 @@ static weft_exit run_build(weft_app *app) {
     const settings *how = app->settings;
     weft_connection connection;
     if (app->arg_count)
-        return weft__misused(app, "what is built is configured (build.command); no arguments");
+        return weft__misused(app, "unexpected argument; the setting build.command says what is built");
     if (!app->reach.timeout_ms)
         app->reach.timeout_ms = BUILD_WAIT_MS;
     weft_exit status = weft__hub_call_open(app, how->url, &connection);

@@ -26,7 +26,7 @@ static weft_exit run_call(weft_app *app) {
 
 static const char *const examples[] = {
     "weft call ping",
-    "the daemon of this folder",
+    "the hub of this folder",
     "weft call echo text=hi n=3 tags='[\"a\",\"b\"]'",
     "params by name; numbers, true, false, null, objects and arrays are JSON, the rest are strings",
     "weft call ws://127.0.0.1:8080/ subtract '[42,23]'",
@@ -42,9 +42,11 @@ const weft_verb weft__call_verb = {
     .begins = "any JSON-RPC",
     .usage = "[URL] METHOD [name=value... | '{...}' | '[...]' | @FILE | -]",
     .examples = examples,
-    .about = "name=value   JSON if it is a number, true, false, null, an object or an array; otherwise a string\n"
-             "name:=json   JSON, or a mistake\n"
-             "name==text   a string, whatever it looks like\n",
+    .about = "How params are written:\n\n"
+             "    name=value   JSON if it is a number, true, false, null, an object or\n"
+             "                 an array; otherwise a string\n"
+             "    name:=json   always JSON\n"
+             "    name==text   always a string\n",
     .reaches = true,
     .run = run_call,
 };

@@ -240,7 +240,7 @@ static weft_exit check_config(weft_config_view *self, char **args) {
     if (status == WEFT_DONE && self->config.held)
         return self->app->common.json ? WEFT_UNAUTHORISED
                                       : weft__fail(self->app, WEFT_UNAUTHORISED, WEFT_TRUST_NEXT,
-                                                   "the configuration is right, but not trusted: no daemon starts with it");
+                                                   "the configuration is right, but not trusted: no hub starts with it");
     if (status == WEFT_DONE)
         weft__remark(self->app, "no mistakes");
     return status;
@@ -271,7 +271,7 @@ static void put_key_row(FILE *to, const weft_key *key) {
     weft__key_variable(key, variable);
     fprintf(to, "| `%s` | %s | %s%s%s | %s | `%s`%s%s%s | %s |\n", key->path, wants, key->fallback ? "`" : "",
             key->fallback ? key->fallback : "", key->fallback ? "`" : "", key->help, variable, key->option ? ", `--" : "",
-            key->option ? key->option : "", key->option ? "`" : "", key->live ? "SIGHUP" : "restart");
+            key->option ? key->option : "", key->option ? "`" : "", key->live ? "reload" : "restart");
 }
 
 static void put_key_json(const weft_app *app, const weft_key *key) {
@@ -396,7 +396,7 @@ const weft_verb weft__config_verb = {
     .about =
         "An option counts more than an environment variable, that more than the project's .weft/config.json, that more\n"
         "than the user's weft/config.json below $XDG_CONFIG_HOME (~/.config), that more than the default. The files are\n"
-        "JSON, with comments and trailing commas. \"weft reload\" lets a running daemon read them again.\n\n"
+        "JSON, with comments and trailing commas. \"weft reload\" lets a running hub read them again.\n\n"
         "\"set\" takes a string as it is and everything else as JSON; a list of strings may be several arguments. A file "
         "that\n"
         "it makes has mode 0600. A change that would be a mistake is refused. What you change this way is trusted if the\n"

@@ -162,7 +162,7 @@ static const char *const examples[] = {
     "weft listen ws://127.0.0.1:8080/",
     "everything it says, one JSON object per line, until Ctrl-C",
     "weft listen -n 1 | jq .params",
-    "the next thing the daemon of this folder says",
+    "the next thing the hub of this folder says",
     "weft listen -n 1 -t 10s",
     "the same, if it comes within ten seconds; status 7 if it does not",
     NULL,

@@ -306,10 +306,9 @@ static weft_exit show_log(log_view *self, int64_t lines, bool on) {
         return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     self->fd = open_log_to_read(self);
     if (self->fd < 0 && !(on && self->fd == -ENOENT))
-        return self->fd == -ENOENT
-                   ? weft__fail(app, WEFT_NOT_FOUND, "Only a daemon in the background logs there: weft start",
-                                "there is no %s", self->path)
-                   : weft__fail(app, WEFT_FAILED, NULL, "%s: %s", self->path, weft__private_why(self->fd));
+        return self->fd == -ENOENT ? weft__fail(app, WEFT_NOT_FOUND, "Only a hub in the background logs there: weft start",
+                                                "there is no %s", self->path)
+                                   : weft__fail(app, WEFT_FAILED, NULL, "%s: %s", self->path, weft__private_why(self->fd));
     if (self->fd >= 0) {
         lseek(self->fd, find_lines(self->fd, lines), SEEK_SET);
         r = put_new(self);
@@ -335,7 +334,7 @@ static weft_exit run_logs(weft_app *app) {
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     if (r == 0)
-        return weft__fail(app, WEFT_NOT_FOUND, "\"weft start\" starts a daemon here.",
+        return weft__fail(app, WEFT_NOT_FOUND, "\"weft start\" starts a hub here.",
                           "there is no %s in this folder or above it", app->layout->home);
     find_log(&self);
     status = show_log(&self, lines, how->follow);
@@ -367,7 +366,7 @@ static const char *const examples[] = {
 
 const weft_verb weft__logs_verb = {
     .name = "logs",
-    .help = "show what the daemon in the background has logged",
+    .help = "show the log of the hub in the background",
     .usage = "",
     .examples = examples,
     .about = "The file is .weft/daemon.log, or log.file; at 10 MiB it becomes daemon.log.1 and a new one begins, which -f "

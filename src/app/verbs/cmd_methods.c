@@ -99,7 +99,7 @@ static weft_exit run_methods(weft_app *app) {
 
 static const char *const examples[] = {
     "weft methods",
-    "what the daemon of this folder offers",
+    "what the hub of this folder offers",
     "weft methods unix:/run/echo.sock --json",
     "what another offers, as JSON",
     NULL,

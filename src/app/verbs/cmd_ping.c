@@ -72,7 +72,7 @@ static const weft_option options[] = {
 
 static const char *const examples[] = {
     "weft ping",
-    "is the daemon of this folder running? Exit status 3: no",
+    "is the hub of this folder running? Exit status 3: no",
     "weft ping -c 10 ws://127.0.0.1:8080/",
     "ten round trips, and their mean",
     NULL,

@@ -23,7 +23,7 @@ static weft_exit stop_and_start(weft_app *app, char **args) {
     weft_exit status = weft__serve_preflight(app, args);
     if (status) {
         if (runs)
-            weft__warn(app, "  Nothing was stopped: the daemon goes on as it is.");
+            weft__warn(app, "  Nothing was stopped: the hub goes on as it is.");
         return status;
     }
     status = weft__daemon_stop(app, WEFT_STOP_MS, false, &pid, &killed);
@@ -52,10 +52,10 @@ static const char *const examples[] = {
 
 const weft_verb weft__restart_verb = {
     .name = "restart",
-    .help = "end the daemon of this project and start it again",
+    .help = "stop the hub of this folder and start it again",
     .usage = "",
     .examples = examples,
-    .about = "Where none runs, one is started. A daemon in the foreground comes back in the background. What can be known "
+    .about = "Where none runs, one is started. A hub in the foreground comes back in the background. What can be known "
              "before\n"
              "is looked at first: with a mistake in the configuration, or one that is not trusted, with a certificate that\n"
              "cannot be read or a port that somebody else has, nothing is stopped.\n",

@@ -53,7 +53,7 @@ static const char *const examples[] = {
 
 const weft_verb weft__start_verb = {
     .name = "start",
-    .help = "start the daemon of this project in the background",
+    .help = "start the hub of this folder in the background",
     .usage = "",
     .examples = examples,
     .about =

@@ -94,7 +94,7 @@ static void put_config_age(const weft_app *app, const weft_json *config) {
     if (file) {
         put_status_label(app, "config");
         weft__put_text(&app->out, file, strlen(file));
-        fputs(" has changed since the daemon read it: \"weft reload\"\n", app->out.file);
+        fputs(" has changed since the hub read it: \"weft reload\"\n", app->out.file);
     }
     for (weft_iter it = weft_iterate(&restart); weft_next(&it);) {
         put_status_label(app, "config");
@@ -252,11 +252,11 @@ static weft_exit run_status(weft_app *app) {
     int found = weft__daemon_choose(app, how->aiwg);
     int r = found == 1 ? weft__daemon_holder(app->layout, &pid) : found;
     snprintf(url, sizeof url, "unix:%s", app->layout->socket);
-    snprintf(next, sizeof next, "\"weft start\" starts the daemon of %s.", getcwd(folder, sizeof folder) ? folder : "here");
+    snprintf(next, sizeof next, "\"weft start\" starts the hub of %s.", getcwd(folder, sizeof folder) ? folder : "here");
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     if (found == 0 || (r == 0 && !weft__daemon_answers(app->layout)))
-        return put_absent(app, "not running", 0, found ? next : "\"weft start\" starts a daemon here.");
+        return put_absent(app, "not running", 0, found ? next : "\"weft start\" starts a hub here.");
     /* Its files may have been removed; who answers is there. */
     if (pid && !weft__daemon_is_ready(app->layout, pid) && !weft__daemon_answers(app->layout))
         return put_absent(app, weft__daemon_is_stopping(app->layout, pid) ? "stopping" : "starting", pid,
@@ -284,7 +284,7 @@ static const char *const examples[] = {
 
 const weft_verb weft__status_verb = {
     .name = "status",
-    .help = "show the state of the daemon of this project",
+    .help = "show how the hub of this folder is",
     .usage = "",
     .examples = examples,
     .about = "Asks it with daemon.status on its Unix socket.\n",

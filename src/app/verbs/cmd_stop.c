@@ -13,7 +13,7 @@ static weft_exit tell_stop(const weft_app *app, pid_t pid, bool killed) {
     if (app->common.json)
         weft__put_line(&app->out, WEFT_OBJ({"state", weft_str(state)}, {"pid", pid ? weft_int(pid) : weft_none()}));
     else if (pid == 0)
-        fputs("no daemon is running here\n", app->err.file);
+        fputs("no hub is running here\n", app->err.file);
     else
         fprintf(app->err.file, "%s, pid %ld\n", state, (long) pid);
     return WEFT_DONE;
@@ -33,7 +33,7 @@ static weft_exit run_stop(weft_app *app) {
         status = weft__daemon_stop(app, how->timeout_ms ? how->timeout_ms : WEFT_STOP_MS, how->force, &pid, &killed);
     if (status == WEFT_DONE && r == 1 && pid == 0 && weft__daemon_answers(app->layout))
         return weft__fail(app, WEFT_FAILED, "Stop it where it was started, or with its own program.",
-                          "a daemon answers at %s, but it does not hold this folder's lock, so its process is not known",
+                          "a hub answers at %s, but it does not hold this folder's lock, so its process is not known",
                           app->layout->socket);
     return status ? status : tell_stop(app, pid, killed);
 }
@@ -55,7 +55,7 @@ static const char *const examples[] = {
 
 const weft_verb weft__stop_verb = {
     .name = "stop",
-    .help = "end the daemon of this project",
+    .help = "stop the hub of this folder",
     .usage = "",
     .examples = examples,
     .about =

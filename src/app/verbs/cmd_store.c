@@ -113,7 +113,7 @@ const weft_verb weft__store_verb = {
     .subcommands = subcommands,
     .examples = examples,
     .about = "One of both is sqlite:PATH, the other postgresql://USER@HOST/NAME. Stop the\n"
-             "daemon first (\"weft stop\"). Where it goes there must be no events yet. Epoch,\n"
+             "hub first (\"weft stop\"). Where it goes there must be no events yet. Epoch,\n"
              "positions, keys and documents stay the same, so clients go on where they were.\n"
              "What is copied stays as it is.\n",
     .run = run_store,

@@ -261,7 +261,7 @@ static void on_view_lost(sub_view *self, bool for_good, int why) {
         end_view(self, weft__target_fail(self->app, &self->target, why, trouble));
     else if (!self->lost)
         weft__warn(self->app, "%s; trying again%s", *trouble ? trouble : weft_strerror(why),
-                   self->target.here ? ". If the daemon is gone, \"weft start\" starts it" : "");
+                   self->target.here ? ". If the hub is gone, \"weft start\" starts it" : "");
     self->lost = true;
 }
 

@@ -69,7 +69,8 @@ static void put_added(const weft_app *app, const char *name, const char *scopes,
                                 {"expiresAt", expires ? weft_str(expires) : weft_none()}, {"token", weft_str(secret)}));
         return;
     }
-    weft__say(app, "token %s: %s; expires %s. " SHOWN_ONCE, name, scopes, expires ? expires : "never");
+    char time[WEFT_TIME_TEXT];
+    weft__say(app, "token %s: %s; expires %s. " SHOWN_ONCE, name, scopes, weft__time_shown(time, expires, "never"));
     fflush(app->err.file);
     fprintf(app->out.file, "%s\n", secret);
 }
@@ -141,7 +142,9 @@ static int put_token_row(listing *self, const char *name, const char *scopes, co
                                 {"expiresAt", expires ? weft_str(expires) : weft_none()}));
         return 0;
     }
-    const char *const cells[] = {name, scopes, created, expires ? expires : "never"};
+    char times[2][WEFT_TIME_TEXT];
+    const char *const cells[] = {name, scopes, weft__time_shown(times[0], created, ""),
+                                 weft__time_shown(times[1], expires, "never")};
     for (size_t i = 0; r >= 0 && i < 4; i++)
         r = weft__table_add(&self->table, cells[i]);
     return r;
@@ -236,7 +239,7 @@ static weft_exit run_token(weft_app *app) {
 static const weft_option options[] = {
     WEFT_URL_OPTION(settings),
     WEFT_OPTION(settings, scope, text, "scope", 0, "SCOPES",
-                "what it allows, separated by commas: read, work, admin, metrics, exec (default read,work)"),
+                "what it allows, separated by commas: " WEFT_TOKEN_SCOPE_NAMES " (default read,work)"),
     WEFT_OPTION(settings, expires, text, "expires", 0, "TIME", "when it expires: 12h, 30d, 8w (default never)"),
     {0},
 };

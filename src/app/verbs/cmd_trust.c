@@ -77,7 +77,7 @@ static weft_exit revoke_entry(weft_app *app) {
         weft__put_line(&app->out, WEFT_OBJ({"folder", weft_str(entry.path)}, {"state", weft_str("revoked")}));
     else {
         weft__put_text(&app->err, entry.path, strlen(entry.path));
-        fputs(" is not trusted any more.\nA daemon that runs there is not stopped by this.\n", app->err.file);
+        fputs(" is not trusted any more.\nA hub that runs there is not stopped by this.\n", app->err.file);
     }
     return WEFT_DONE;
 }

@@ -219,9 +219,9 @@ static void say_what_next(const config_change *self, const weft_key *key) {
     if (self->app->common.json || weft__daemon_holder(self->app->layout, &pid) != 1)
         return;
     if (key && !key->live)
-        weft__warn(self->app, "  The hub that runs here takes it with \"weft restart\".");
+        weft__warn(self->app, "  A hub is running here: \"weft restart\" makes it use the change.");
     else
-        weft__warn(self->app, "  The hub that runs here takes it with \"weft reload\".");
+        weft__warn(self->app, "  A hub is running here: \"weft reload\" makes it use the change.");
 }
 
 /* The new file takes the old one's place. */

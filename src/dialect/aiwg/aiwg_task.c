@@ -4,6 +4,7 @@
 
 #include "aiwg.h"
 #include "buf.h"
+#include "find_text.h"
 #include "link.h"
 #include "reply.h"
 #include "utf8.h"
@@ -322,13 +323,15 @@ static size_t max_answer(const weft_hub *hub) {
 }
 
 struct list {
-    const char *state;
+    const char *state, *search;
     int64_t limit;
 };
 const weft_param weft__aiwg_list_params[] = {
     {"state", WEFT_PARAM_str, offsetof(struct list, state), WEFT_NULLABLE,
      "only those that are queued, running, completed, failed or cancelled"},
     {"limit", WEFT_PARAM_int, offsetof(struct list, limit), WEFT_NULLABLE, "how many; 20 when absent or 0, at most 1000"},
+    {"search", WEFT_PARAM_str, offsetof(struct list, search), WEFT_NULLABLE,
+     "only those whose prompt, id or agent has this text; the case of letters A to Z does not matter"},
     WEFT_END(struct list),
 };
 
@@ -340,13 +343,24 @@ static weft_bytes tail_of(const weft_hub *hub, const weft_task *task, int64_t li
     return (weft_bytes){tail.data + from, tail.len - from};
 }
 
+static bool text_has(const char *text, const char *part) {
+    return text && weft__find_text((weft_bytes){text, strlen(text)}, part);
+}
+
+static bool list_wants(const struct list *in, const weft_task *task) {
+    if (in->state && strcmp(in->state, weft__task_states[task->state]) != 0)
+        return false;
+    return !in->search || text_has(task->prompt, in->search) || text_has(task->id, in->search) ||
+           text_has(task->runs_on, in->search);
+}
+
 static int write_list(weft_buf *out, const weft_hub *hub, const struct list *in) {
     const weft_alloc *alloc = hub->alloc;
     int64_t left = in->limit;
     int r = weft__buf_put(out, alloc, "[", 1);
     for (const weft_task *task = weft__task_newest(hub->engine); r >= 0 && task && left;
          task = weft__task_older(hub->engine, task)) {
-        if (in->state && strcmp(in->state, weft__task_states[task->state]) != 0)
+        if (!list_wants(in, task))
             continue;
         weft_bytes tail = tail_of(hub, task, in->limit);
         if (left-- < in->limit)

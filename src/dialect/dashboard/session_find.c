@@ -3,15 +3,14 @@
  *
  * The stream is read backwards in windows, each from its beginning to its end because that is how a store reads. A call
  * looks at so many events and answers with where to go on, so that nobody waits long and a search can be given up. */
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "alloc.h"
 #include "dashboard_methods.h"
 #include "events.h"
+#include "find_text.h"
 #include "reply.h"
 #include "utf8.h"
 #include "write.h"
@@ -59,15 +58,6 @@ struct finding {
 
 /* ---- looking ---- */
 
-static const char *find_part(weft_bytes text, const char *part) {
-    size_t len = strlen(part);
-    int first = tolower((unsigned char) *part);
-    for (size_t i = 0; text.len >= len && i <= text.len - len; i++)
-        if (tolower((unsigned char) text.data[i]) == first && strncasecmp(text.data + i, part, len) == 0)
-            return text.data + i;
-    return NULL;
-}
-
 /* What an event says to people: the text of an output or of a message, else the title of a tool call. */
 static int said_text(const weft_event *event, const weft_json *data, weft_bytes *ret) {
     weft_json update = weft_get(data, "update"), content = weft_get(&update, "content"), text = weft_get(&content, "text");
@@ -98,7 +88,7 @@ static int look_at_event(struct finding *self, const weft_event *event) {
     if (r < 0)
         return r == -ENOMEM ? r : 0;
     r = said_text(event, weft_doc_root(doc), &text);
-    const char *at = r >= 0 ? find_part(text, self->needle) : NULL;
+    const char *at = r >= 0 ? weft__find_text(text, self->needle) : NULL;
     r = at ? put_hit(self, event, text, at) : r == -ENOMEM ? r : 0;
     weft_doc_free(doc);
     return r;

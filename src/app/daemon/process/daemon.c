@@ -40,9 +40,9 @@ static weft_exit explain_busy(const weft_daemon *daemon, pid_t pid) {
         return WEFT_BUSY;
     if (pid == 0)
         return weft__fail(daemon->app, WEFT_BUSY, "It may be in a container. Stop it where it was started.",
-                          "a daemon has this folder, but its process cannot be seen from here");
+                          "a hub has this folder, but its process cannot be seen from here");
     return weft__fail(daemon->app, WEFT_BUSY, "\"weft status\" says how it is, \"weft stop\" ends it.",
-                      "a daemon is already running in this folder (pid %ld)", (long) pid);
+                      "a hub is already running in this folder (pid %ld)", (long) pid);
 }
 
 /* A lock that nobody holds when we look for its holder was held by what a killed daemon had just started, or by a daemon
@@ -113,7 +113,7 @@ static void adopt_orphans(weft_daemon *daemon) {
     if (r < 0)
         weft__warn(daemon->app, "weft serve: processes that lose their guard cannot be adopted: %s", weft_strerror(r));
     else if (r > 0)
-        weft__warn(daemon->app, "weft serve: %d process%s of an earlier daemon's agents still ran; killed", r,
+        weft__warn(daemon->app, "weft serve: %d process%s of an earlier hub's agents still ran; killed", r,
                    r == 1 ? "" : "es");
 }
 

@@ -79,7 +79,7 @@ int weft__daemon_folder_fill(const weft_layout *layout) {
 }
 
 weft_exit weft__daemon_folder_make(const weft_app *app) {
-    static const char elsewhere[] = "It is made where the daemon is started: go to a folder that you may write to.";
+    static const char elsewhere[] = "It is made where the hub is started: go to a folder that you may write to.";
     const char *home = app->layout->home;
     char why[WEFT_TRUST_WHY] = "";
     int r = weft__trust_enter(app->layout, weft__daemon_folder_fill, why);

@@ -245,7 +245,7 @@ static void try_these(const weft_app *app, const weft_json *endpoint) {
     const char *name = weft_get_str(&agent, "name", "");
     fputs("\nTry:\n", app->err.file);
     weft__serve_say_verbs(app->err.file, *name ? name : "the agent", weft_get_str(&agent, "driver", ""));
-    fprintf(app->err.file, "\"%s status\", \"%s logs -f\" and \"%s stop\" are about the daemon itself.\n", program, program,
+    fprintf(app->err.file, "\"%s status\", \"%s logs -f\" and \"%s stop\" are about the hub itself.\n", program, program,
             program);
 }
 
@@ -292,12 +292,12 @@ static void pass_on_error(const weft_app *app, const weft_buf *said) {
 static weft_exit tell_failure(const weft_app *app, const birth *self, int status) {
     static const char *const next = "\"weft logs\" may say why.";
     if (WIFSIGNALED(status))
-        return weft__fail(app, WEFT_FAILED, next, "the daemon was killed by signal %d (%s)", WTERMSIG(status),
+        return weft__fail(app, WEFT_FAILED, next, "the hub was killed by signal %d (%s)", WTERMSIG(status),
                           strsignal(WTERMSIG(status)));
     if (WEXITSTATUS(status) == 0)
-        return weft__fail(app, WEFT_FAILED, next, "the daemon was stopped as soon as it had started");
+        return weft__fail(app, WEFT_FAILED, next, "the hub was stopped as soon as it had started");
     if (!weft__buf_len(&self->talk))
-        return weft__fail(app, WEFT_FAILED, next, "the daemon ended with status %d", WEXITSTATUS(status));
+        return weft__fail(app, WEFT_FAILED, next, "the hub ended with status %d", WEXITSTATUS(status));
     /* It has explained itself, and that was passed on. */
     if (app->common.json)
         pass_on_error(app, &self->said);
@@ -308,13 +308,13 @@ static weft_exit tell_failure(const weft_app *app, const birth *self, int status
 
 /* There is one. WEFT_DONE told; *ret_again: it went away before it was ready, so that it is our turn. */
 static weft_exit join_daemon(const weft_app *app, pid_t pid, bool *ret_again) {
-    weft__spinner_start(app, "waiting for the daemon to be ready");
+    weft__spinner_start(app, "waiting for the hub to be ready");
     int r = weft__daemon_wait_ready(app->layout, pid, WEFT_START_MS);
     weft__spinner_stop();
     *ret_again = r == 0;
     if (r == -ETIMEDOUT)
         return weft__fail(app, WEFT_TOO_LATE, "\"weft logs\" may say why; \"weft stop --force\" ends it.",
-                          "a daemon is starting here (pid %ld), but is not ready", (long) pid);
+                          "a hub is starting here (pid %ld), but is not ready", (long) pid);
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     return r == 0 ? WEFT_DONE : tell_daemon(app, pid, false);
@@ -328,7 +328,7 @@ static weft_exit await_birth(const weft_app *app, birth *self, bool *ret_again) 
     weft__spinner_stop();
     if (r < 0)
         return weft__fail(app, WEFT_TOO_LATE, "\"weft logs\" may say why; \"weft stop --force\" ends it.",
-                          "the daemon (pid %ld) is not ready after %d s", (long) self->pid, WEFT_START_MS / 1000);
+                          "the hub (pid %ld) is not ready after %d s", (long) self->pid, WEFT_START_MS / 1000);
     pass_talk_on(app, &self->talk);
     /* Without a word: somebody else was faster. */
     *ret_again = ended && WIFEXITED(status) && WEXITSTATUS(status) == WEFT_BUSY && !weft__buf_len(&self->talk);
@@ -357,7 +357,7 @@ weft_exit weft__daemon_start(weft_app *app, char **args) {
         again = false;
         status = try_once(app, args, &again);
     }
-    return again ? weft__fail(app, WEFT_BUSY, "Try again in a moment.",
-                              "another command is starting or stopping the daemon here")
-                 : status;
+    return again
+               ? weft__fail(app, WEFT_BUSY, "Try again in a moment.", "another command is starting or stopping the hub here")
+               : status;
 }

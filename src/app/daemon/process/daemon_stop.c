@@ -37,7 +37,7 @@ static weft_exit end_daemon_process(const weft_app *app, int process, int64_t gr
         r = ask_to_end(app, process, SIGKILL, KILL_MS);
     if (r == 0)
         return weft__fail(app, WEFT_TOO_LATE, "It may have work that takes longer: --timeout 60s waits, --force kills it.",
-                          "the daemon has not ended after %.3g s", (double) grace_ms / 1000);
+                          "the hub has not ended after %.3g s", (double) grace_ms / 1000);
     return r < 0 ? weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r)) : WEFT_DONE;
 }
 
@@ -54,7 +54,7 @@ weft_exit weft__daemon_stop(const weft_app *app, int64_t grace_ms, bool force, p
     }
     if (pid == 0)
         return weft__fail(app, WEFT_FAILED, "Stop it where it was started, in a container perhaps.",
-                          "a daemon has this folder, but its process cannot be seen from here");
+                          "a hub has this folder, but its process cannot be seen from here");
     int process = weft__daemon_process(app->layout, pid);
     if (process == -ESRCH)
         return WEFT_DONE;

@@ -156,7 +156,7 @@ int weft__serving_listen_for_devices(void *ctx, const char *url, const weft_tls_
 
 static weft_exit explain_listen(const weft_serving *self, const char *url, int r) {
     if (r == -EADDRINUSE)
-        return weft__fail(self->app, WEFT_BUSY, "Perhaps a daemon is running here already: weft ping", "%s: %s", url,
+        return weft__fail(self->app, WEFT_BUSY, "Perhaps a hub is running here already: weft ping", "%s: %s", url,
                           weft_strerror(r));
     return weft__fail(self->app, r == -EINVAL || r == -ENOTSOCK ? WEFT_USAGE : WEFT_FAILED, NULL, "%s: %s", url,
                       r == -ENOTSOCK ? "a file that is not a socket is in the way" : weft_strerror(r));
@@ -243,7 +243,7 @@ weft_exit weft__serving_check_urls(const weft_serving *self, bool *ret_network) 
 weft_exit weft__serving_get_token(weft_serving *self, bool network) {
     if (self->how->auth && strcmp(self->how->auth, "none") == 0) {
         if (network)
-            weft__warn(self->app, "weft serve: --auth none: every user and program of this machine may call this daemon");
+            weft__warn(self->app, "weft serve: --auth none: every user and program of this machine may call this hub");
         return WEFT_DONE;
     }
     if (!network)

@@ -32,7 +32,7 @@ static weft_exit start_apart(weft_app *app) {
         _exit((int) started);
     }
     if (pid < 0)
-        return weft__fail(app, WEFT_FAILED, NULL, "the daemon: %s", weft_strerror(-errno));
+        return weft__fail(app, WEFT_FAILED, NULL, "the hub: %s", weft_strerror(-errno));
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     return WIFEXITED(status) ? (weft_exit) WEXITSTATUS(status) : WEFT_FAILED;

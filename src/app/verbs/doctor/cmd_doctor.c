@@ -99,6 +99,6 @@ const weft_verb weft__doctor_verb = {
     .help = "look for what is wrong here, and say what to do",
     .usage = "",
     .examples = examples,
-    .about = "The journal is checked in full when no daemon runs; a running one has it to itself.\n",
+    .about = "The journal is checked in full when no hub runs; a running one has it to itself.\n",
     .run = run_doctor,
 };

@@ -14,6 +14,7 @@
 
 #include "agents.h"
 #include "daemon.h"
+#include "time_text.h"
 #include "trust.h"
 
 /* The store keeps 1 GiB of events at most, and its log comes on top. */
@@ -201,14 +202,14 @@ static void look_at_watching(weft_doctor *doctor) {
 }
 
 static void clock_check(weft_doctor *doctor) {
-    char text[WEFT_STAMP];
+    char text[WEFT_TIME_TEXT];
     time_t now = time(NULL);
     struct tm utc;
     gmtime_r(&now, &utc);
     bool wrong = utc.tm_year + 1900 < OLDEST_YEAR;
     weft__doctor_tell(doctor, wrong ? WEFT_FINDING_PROBLEM : WEFT_FINDING_OK,
                       wrong ? "Set it: certificates and signatures with a time are refused otherwise." : NULL, "it is %s",
-                      weft__clock_text(text));
+                      weft__time_and_date(text, weft__time_now()));
 }
 
 const weft_doctor_check weft__doctor_checks[] = {

@@ -305,10 +305,9 @@ static void check_store(weft_doctor *doctor) {
     weft__trust_open_end(at, opts.path, r < 0 ? NULL : weft__store_epoch(store), trouble);
     if (r < 0) {
         weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM,
-                          r == -EUCLEAN
-                              ? "Nothing was changed. Move it and its neighbours away, or put a copy back; a daemon "
-                                "begins a new one where there is none."
-                              : NULL,
+                          r == -EUCLEAN ? "Nothing was changed. Move it and its neighbours away, or put a copy back; a hub "
+                                          "begins a new one where there is none."
+                                        : NULL,
                           "%s", *why ? why : weft_strerror(r));
         return;
     }
@@ -374,7 +373,7 @@ void weft__doctor_store(weft_doctor *doctor) {
             doctor, WEFT_FINDING_PROBLEM,
             "Nothing more is acknowledged. Put back what is missing, or make room on the disk; if it stays so, "
             "\"weft stop\", then \"weft doctor\" again.",
-            "the daemon has it and cannot store in it");
+            "the hub has it and cannot store in it");
         return;
     }
     const weft_store_kind *kind = doctor->configured ? weft__store_named(doctor->settings.store_kind) : NULL;
@@ -384,7 +383,7 @@ void weft__doctor_store(weft_doctor *doctor) {
     }
     if (doctor->running) {
         weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL,
-                          "the daemon has it, and checked it when it started; \"weft stop\" first for a full check");
+                          "the hub has it, and checked it when it started; \"weft stop\" first for a full check");
         return;
     }
     if (kind && weft__store_lasts(kind) && !weft__store_has_files(kind)) {
@@ -402,7 +401,7 @@ void weft__doctor_store(weft_doctor *doctor) {
     int r = weft__daemon_lock(doctor->app->layout, &lock);
     if (r < 0) {
         weft__doctor_tell(doctor, r == -EBUSY ? WEFT_FINDING_OK : WEFT_FINDING_PROBLEM, NULL, "not checked: %s",
-                          r == -EBUSY ? "a daemon has just started" : weft__private_why(r));
+                          r == -EBUSY ? "a hub has just started" : weft__private_why(r));
         return;
     }
     check_store(doctor);

@@ -172,7 +172,7 @@ const weft_verb weft__plan_verb = {
     .about =
         "The planner (an agent, unless the configuration names another) makes the plan; the executors do its tasks, in\n"
         "the order of what they need and several at a time. A task that fails takes those with it that need it; the\n"
-        "others go on. A plan goes on when this ends and when the daemon is restarted.\n\n"
+        "others go on. A plan goes on when this ends and when the hub is restarted.\n\n"
         "The first Ctrl-C cancels the plan and waits for its end; the second does not wait any longer. Without a\n"
         "terminal nothing is asked: a plan without --run is shown and does not run. With --json the plan is printed\n"
         "when it has ended.\n\n"

@@ -51,6 +51,8 @@ static void ask_about_all(weft_connection *connection, const weft_json *tasks, w
 
 /* ---- list ---- */
 
+#define LIST_DEFAULT 20 /* the hub's, when no limit is given */
+
 static const char *time_taken(char ret[WEFT_TIME_TEXT], const weft_json *task) {
     int64_t from = weft__time_get(task, "startedAt"), to = weft__time_get(task, "completedAt");
     if (!from)
@@ -100,13 +102,19 @@ static int add_task(weft_table *table, const weft_json *task, const weft_json *a
 static void put_how_many(const weft_app *app, const weft_task_settings *how, size_t shown, const weft_json *stats) {
     int64_t all = weft_get_int(stats, how->state ? how->state : "total", -1);
     char counts[2][WEFT_GROUPED];
-    if (all > (int64_t) shown && app->err.terminal)
+    if (!app->err.terminal)
+        return;
+    if (how->search && (int64_t) shown == (how->limit ? how->limit : LIST_DEFAULT))
+        fprintf(app->err.file, "the newest %s that have this text; -n N shows more\n",
+                weft__grouped(counts[0], (int64_t) shown));
+    else if (!how->search && all > (int64_t) shown)
         fprintf(app->err.file, "%s of %s; -n N shows more\n", weft__grouped(counts[0], (int64_t) shown),
                 weft__grouped(counts[1], all));
 }
 
 static weft_exit put_list(weft_app *app, const weft_json *tasks, const weft_json *abouts) {
     static const char *const heads[] = {"ID", "STATE", "AGENT", "AGE", "TOOK", "PROMPT", NULL};
+    const weft_task_settings *how = app->settings;
     weft_table table = {.heads = heads};
     weft_iter about = weft_iterate(abouts);
     bool more = weft_next(&about);
@@ -120,7 +128,8 @@ static weft_exit put_list(weft_app *app, const weft_json *tasks, const weft_json
     if (r >= 0 && table.count)
         weft__table_put(&table, &app->out);
     else if (r >= 0 && app->err.terminal)
-        fputs("none; submit one: weft task submit 'fix the tests'\n", app->err.file);
+        fputs(how->search ? "no task has this text\n" : "none; submit one: weft task submit 'fix the tests'\n",
+              app->err.file);
     weft__table_done(&table);
     return r < 0 ? weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r)) : WEFT_DONE;
 }
@@ -130,10 +139,11 @@ static weft_exit list_on(weft_app *app, weft_connection *connection) {
     WEFT_ANSWER answer = {0};
     WEFT_ANSWER about = {0};
     WEFT_ANSWER stats = {0};
-    weft_exit status = weft__hub_call(
-        connection, "task.list",
-        WEFT_OBJ({"state", weft_str_or_none(how->state)}, {"limit", how->limit ? weft_int(how->limit) : weft_none()}),
-        &answer);
+    weft_exit status =
+        weft__hub_call(connection, "task.list",
+                       WEFT_OBJ({"state", weft_str_or_none(how->state)}, {"search", weft_str_or_none(how->search)},
+                                {"limit", how->limit ? weft_int(how->limit) : weft_none()}),
+                       &answer);
     if (status)
         return status;
     weft_json tasks = weft_get(answer.result, "tasks");
@@ -339,7 +349,7 @@ static weft_exit show_stats(weft_app *app) {
     "and the task waits. --on-question deny and allow answer it at once; fail cancels the task. Both decline a form. The\n" \
     "first Ctrl-C cancels the task and waits for its end; the second does not wait any longer. Ctrl-C in \"watch\" "        \
     "leaves\n"                                                                                                              \
-    "the task alone. When the daemon is restarted meanwhile, the connection is made again. With --json the task is "        \
+    "the task alone. When the hub is restarted meanwhile, the connection is made again. With --json the task is "           \
     "printed\n"                                                                                                             \
     "when it has ended.\n\n"                                                                                                \
     "exit status with --wait, and of watch ID: 0 completed, 1 failed, or cancelled by somebody, 5 no such task, 6 the\n"    \
@@ -351,11 +361,11 @@ static const weft_subcommand subcommands[] = {
     {"submit",
      " agent priority timeout retries session permission worktree with-changes wait on-question once gate max-iterations "
      "hub runner label url ",
-     "what is to be done?", 1, SIZE_MAX, weft__task_submit_word, .usage = "PROMPT...",
+     "the prompt is missing", 1, SIZE_MAX, weft__task_submit_word, .usage = "PROMPT...",
      .help = "have an agent do something; prints the id of the task", .about = WAITING},
     {"retry", " wait on-question url ", "which task?", 1, 1, weft__task_retry_word, .usage = "ID",
      .help = "submit the prompt of an ended task again", .about = WAITING},
-    {"list", " state limit timeout url ", NULL, 0, 0, list_tasks, .help = "the newest tasks, and how they are"},
+    {"list", " state search limit timeout url ", NULL, 0, 0, list_tasks, .help = "the newest tasks, and how they are"},
     {"get", " output timeout url ", "which task?", 1, 1, get_task, .usage = "ID",
      .help = "one task in full, with what its agent said"},
     {"cancel", " timeout url ", "which task?", 1, 1, cancel_task, .usage = "ID",
@@ -388,12 +398,12 @@ static const weft_option options[] = {
      .kind = WEFT_OPTION_text,
      .value = "HOW",
      .offset = offsetof(weft_task_settings, on_question),
-     .help = "with --wait, when the agent asks: ask you (default), or deny, allow or fail",
+     .help = "with --wait: what to do when the agent asks (default: ask you)",
      .choices = "ask deny allow fail"},
     WEFT_OPTION(weft_task_settings, agent, text, "agent", 'a', "NAME", "the agent to use (\"weft agents\" lists them)"),
     WEFT_OPTION(weft_task_settings, priority, text, "priority", 'p', "N", "higher runs first (default 0)"),
     WEFT_OPTION(weft_task_settings, timeout_ms, time, "timeout", 't', "TIME",
-                "how long to wait: 90s, 10m, 2h; for submit: how long the task may run"),
+                "how long to wait: 90s, 10m, 2h (\"submit\": how long the task may run)"),
     WEFT_OPTION(weft_task_settings, retries, number, "retries", 'r', "N",
                 "how often to try again when it fails (default 0)"),
     WEFT_OPTION(weft_task_settings, session, text, "session", 's', "ID",
@@ -422,6 +432,7 @@ static const weft_option options[] = {
      .offset = offsetof(weft_task_settings, state),
      .help = "only tasks in this state",
      .choices = "queued running completed failed cancelled"},
+    WEFT_OPTION(weft_task_settings, search, text, "search", 0, "TEXT", "only tasks whose prompt, id or agent has this text"),
     WEFT_OPTION(weft_task_settings, limit, number, "limit", 'n', "N", "how many to show, newest first (default 20)"),
     WEFT_OPTION(weft_task_settings, output, flag, "output", 'o', NULL, "only what the agent said"),
     WEFT_OPTION(weft_task_settings, stat, flag, "stat", 0, NULL, "only the names of files and the number of changed lines"),

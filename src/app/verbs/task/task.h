@@ -15,7 +15,7 @@ typedef struct weft_task_settings {
     weft_texts gates;
     int64_t max_iterations;
     /* list */
-    const char *state;
+    const char *state, *search;
     int64_t limit;
     /* get */
     bool output;
