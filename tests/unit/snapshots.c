@@ -370,6 +370,28 @@ TEST(hidden_files) {
 }
 
 /* A file becomes a folder, a folder a file, a folder a link to somewhere else. */
+/* Ignored, but in git's index: whenever that came to be. */
+TEST(tracked_though_ignored) {
+    snapshot_world s;
+    char before[WEFT_SNAPSHOT_HEX];
+    snapshot_world_begin(&s);
+    put(&s.w, "repo/.gitignore", "*.o\n");
+    put(&s.w, "repo/one.o", "1\n");
+    put(&s.w, "repo/two.o", "2\n");
+    GIT(&s.w, "add", "-f", "one.o");
+    CHECK_INT(snapshot_world_take(&s, "task-0001.before", before), 0);
+    put(&s.w, "repo/one.o", "1 changed\n");
+    GIT(&s.w, "add", "-f", "two.o");
+    CHECK_INT(COMPARE(&s, .from = before), 0);
+    CHECK_SNAP_SAID(&s, "M one.o +1-1|A two.o +1-0");
+    CHECK_INT(snapshot_world_take(&s, "task-0001.after", before), 0);
+    put(&s.w, "repo/two.o", "2 changed\n");
+    unlink(at(&s.w, "repo/one.o"));
+    CHECK_INT(COMPARE(&s, .from = before), 0);
+    CHECK_SNAP_SAID(&s, "D one.o +0-1|M two.o +1-1");
+    snapshot_world_end(&s);
+}
+
 TEST(kinds_of_names_change) {
     snapshot_world s;
     char before[WEFT_SNAPSHOT_HEX];
@@ -539,7 +561,7 @@ TEST(memory_that_is_short) {
 
 TEST_MAIN(CASE(what_differs) CASE(the_repository_is_left_alone) CASE(kept_and_forgotten) CASE(a_start_sweeps)
               CASE(without_a_repository) CASE(large_files) CASE(kinds_of_repositories) CASE(formats) CASE(sha256)
-                  CASE(dubious_ownership) CASE(repositories_inside) CASE(hidden_files) CASE(kinds_of_names_change)
-                      CASE(a_damaged_index) CASE(folders_of_somebody_else) CASE(no_git) CASE(many_share_one)
-                          CASE(who_waits_does_not_wait_for_ever) CASE(too_many_wait) CASE(too_much)
+                  CASE(dubious_ownership) CASE(repositories_inside) CASE(hidden_files) CASE(tracked_though_ignored)
+                      CASE(kinds_of_names_change) CASE(a_damaged_index) CASE(folders_of_somebody_else) CASE(no_git)
+                          CASE(many_share_one) CASE(who_waits_does_not_wait_for_ever) CASE(too_many_wait) CASE(too_much)
                               CASE(memory_that_is_short))

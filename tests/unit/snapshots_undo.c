@@ -177,6 +177,63 @@ TEST(folders_and_files) {
     snapshot_world_end(&s);
 }
 
+/* The task lets git see what it ignored: that was there before, and is nobody's to delete. */
+TEST(ignored_before) {
+    static const char *const ways[] = {"#\n", "", "!*\n"};
+    for (size_t i = 0; i < 3; i++) {
+        snapshot_world s;
+        char before[WEFT_SNAPSHOT_HEX], after[WEFT_SNAPSHOT_HEX];
+        test_row(ways[i]);
+        snapshot_world_begin(&s);
+        dir(&s.w, "repo/:deps");
+        put(&s.w, "repo/:deps/x", "x\n");
+        put(&s.w, "repo/.env", "secret\n");
+        put(&s.w, "repo/.gitignore", ".env\n");
+        put(&s.w, "repo/.git/info/exclude", "*.log\n");
+        put(&s.w, "repo/sub/.gitignore", "");
+        put(&s.w, "repo/sub/old.log", "old\n");
+        put(&s.w, "repo/:deps/.gitignore", "x\n");
+        CHECK_INT(snapshot_world_take(&s, "task-0001.before", before), 0);
+        put(&s.w, "repo/.gitignore", ways[i]);
+        put(&s.w, "repo/sub/.gitignore", "!*.log\n");
+        if (*ways[i])
+            put(&s.w, "repo/:deps/.gitignore", ways[i]);
+        else
+            unlink(at(&s.w, "repo/:deps/.gitignore"));
+        put(&s.w, "repo/made", "made\n");
+        CHECK_INT(snapshot_world_take(&s, "task-0001.after", after), 0);
+        CHECK_INT(UNDO(&s, .before = before, .after = after), 0);
+        CHECK_SNAP_SAID(&s, "");
+        check_file(&s, "repo/.env", "secret\n");
+        check_file(&s, "repo/:deps/x", "x\n");
+        check_file(&s, "repo/sub/old.log", "old\n");
+        check_file(&s, "repo/.gitignore", ".env\n");
+        check_file(&s, "repo/made", "");
+        snapshot_world_end(&s);
+    }
+    test_row(NULL);
+}
+
+/* A link, or another folder, in the place of the project's: nothing is written where it leads. */
+TEST(another_folder_in_its_place) {
+    for (int i = 0; i < 3; i++) {
+        snapshot_world s;
+        char before[WEFT_SNAPSHOT_HEX], after[WEFT_SNAPSHOT_HEX];
+        begin_task(&s, before, after);
+        dir(&s.w, "outside");
+        CHECK_INT(rename(at(&s.w, "repo"), at(&s.w, "moved")), 0);
+        if (i == 0)
+            CHECK_INT(symlink("outside", at(&s.w, "repo")), 0);
+        else if (i == 1)
+            dir(&s.w, "repo");
+        CHECK_INT(UNDO(&s, .before = before, .after = after), -EREMOTEIO);
+        CHECK(strstr(s.message, i < 2 ? "something else in the place of the project's folder" : "is not there any more"));
+        CHECK_INT(snapshot_world_take(&s, NULL, NULL), -EREMOTEIO);
+        CHECK(!is_there(&s.w, "outside/a") && (i == 2 || !is_there(&s.w, "repo/a")));
+        snapshot_world_end(&s);
+    }
+}
+
 TEST(what_is_not_stored_is_refused) {
     snapshot_world s;
     char before[WEFT_SNAPSHOT_HEX], after[WEFT_SNAPSHOT_HEX], large[200];
@@ -327,5 +384,6 @@ TEST(memory_that_is_short) {
 }
 
 TEST_MAIN(CASE(back_and_forth) CASE(what_others_did_stays) CASE(conflicts) CASE(something_in_the_way)
-              CASE(links_are_not_followed) CASE(folders_and_files) CASE(what_is_not_stored_is_refused) CASE(converted_files)
-                  CASE(shared_changes) CASE(interrupted) CASE(memory_that_is_short))
+              CASE(links_are_not_followed) CASE(folders_and_files) CASE(ignored_before) CASE(another_folder_in_its_place)
+                  CASE(what_is_not_stored_is_refused) CASE(converted_files) CASE(shared_changes) CASE(interrupted)
+                      CASE(memory_that_is_short))

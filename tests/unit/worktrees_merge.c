@@ -1,6 +1,7 @@
 /* Bringing the work of worktrees into real repositories: what is merged, what is in the way, what is nowhere else, and that
  * nothing of the repository runs. */
 #include <errno.h>
+#include <fcntl.h>
 
 #include "merge_world.h"
 
@@ -118,6 +119,108 @@ TEST(commits_of_the_agent) {
     CHECK_INT(m.committed, false);
     CHECK_STR(text_at(&m, "repo/a"), "first\n");
     snapshot_world_end(&m.s);
+}
+
+/* What git tracks though it ignores it, what it no longer tracks, and the hub's own files that are tracked. */
+TEST(what_git_would_commit) {
+    merge_world m;
+    memset(&m, 0, sizeof m);
+    snapshot_world_begin(&m.s);
+    put(&m.s.w, "repo/.gitignore", "*.o\n");
+    put(&m.s.w, "repo/secret", "s\n");
+    put(&m.s.w, "repo/old.o", "old\n");
+    dir(&m.s.w, "repo/.weft");
+    put(&m.s.w, "repo/.weft/config.json", "{}\n");
+    GIT(&m.s.w, "add", "-f", ".");
+    GIT(&m.s.w, "commit", "-qm", "more");
+    make_tree(&m);
+    char tree[WEFT_SNAPSHOT_HEX];
+    CHECK_INT(snapshot_world_take(&m.s, NULL, tree), 0);
+    weft_snapshots *project = m.s.snapshots;
+    CHECK_INT(weft__worktree_snapshots(project, "task-0001", &m.s.snapshots), 0);
+    CHECK_INT(snapshot_world_take(&m.s, NULL, tree), 0);
+    m.s.snapshots = project;
+    put(&m.s.w, TREE "/new.o", "new\n");
+    put(&m.s.w, TREE "/staged.o", "staged\n");
+    put(&m.s.w, TREE "/not.o", "not\n");
+    put(&m.s.w, TREE "/.gitignore", "*.o\nsecret\n");
+    CHECK_INT(git_in(&m.s.w, TREE, "add", "-f", "new.o", NULL), 0);
+    CHECK_INT(git_in(&m.s.w, TREE, "rm", "-q", "--cached", "secret", NULL), 0);
+    CHECK_INT(git_in(&m.s.w, TREE, "commit", "-qm", "by the agent", NULL), 0);
+    CHECK_INT(git_in(&m.s.w, TREE, "add", "-f", "staged.o", NULL), 0);
+    CHECK_INT(git_in(&m.s.w, TREE, "rm", "-q", "--cached", "old.o", NULL), 0);
+    put(&m.s.w, TREE "/a", "agent\n");
+    CHECK_INT(merge(&m, WEFT_MERGE_MERGE), 0);
+    CHECK_STR(m.said, "");
+    CHECK_STR(text_at(&m, "repo/a"), "agent\n");
+    CHECK_STR(text_at(&m, "repo/new.o"), "new\n");
+    CHECK_STR(text_at(&m, "repo/staged.o"), "staged\n");
+    CHECK(!is_there(&m.s.w, "repo/not.o") && !is_there(&m.s.w, "repo/secret") && !is_there(&m.s.w, "repo/old.o"));
+    CHECK_STR(text_at(&m, "repo/.weft/config.json"), "{}\n");
+    CHECK_INT(git_in(&m.s.w, "repo", "cat-file", "-e", "HEAD:.weft/config.json", NULL), 0);
+    CHECK_INT(git_in(&m.s.w, "repo", "cat-file", "-e", "HEAD:secret", NULL), 128);
+    IS_CLEAN(&m, "repo");
+    /* What the agent does to the hub's own is not for Weft to bring in. */
+    put(&m.s.w, TREE "/.weft/config.json", "{\"agents\":{}}\n");
+    CHECK_INT(git_in(&m.s.w, TREE, "commit", "-qam", "by the agent", NULL), 0);
+    CHECK_INT(merge(&m, WEFT_MERGE_MERGE), 0);
+    CHECK_STR(m.said, ".weft/config.json closed");
+    CHECK_STR(text_at(&m, "repo/.weft/config.json"), "{}\n");
+    snapshot_world_end(&m.s);
+}
+
+/* ---- a worktree that is none any more ---- */
+
+static void remove_dot_git(merge_world *m) {
+    unlink(at(&m->s.w, TREE "/.git"));
+}
+static void make_another(merge_world *m) {
+    remove_dot_git(m);
+    CHECK_INT(git_in(&m->s.w, TREE, "init", "-q", NULL), 0);
+}
+static void put_link(merge_world *m) {
+    CHECK_INT(rename(at(&m->s.w, TREE), at(&m->s.w, "moved")), 0);
+    CHECK_INT(symlink("../../outside", at(&m->s.w, TREE)), 0);
+}
+static void remove_it(merge_world *m) {
+    test_remove(at(&m->s.w, TREE));
+}
+
+/* It lies in the project's folder: without a .git of its own, git would take it for a part of that. */
+TEST(not_a_worktree_any_more) {
+    static const struct {
+        const char *name, *said;
+        void (*set)(merge_world *m);
+    } rows[] = {
+        {"no .git", "not the worktree any more", remove_dot_git},
+        {"another repository", "not the worktree any more", make_another},
+        {"a link", "something else in the place of the worktree", put_link},
+        {"gone", "is not there any more", remove_it},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        merge_world m;
+        char before[WEFT_SNAPSHOT_HEX], after[WEFT_SNAPSHOT_HEX];
+        test_row(rows[i].name);
+        begin_merge(&m);
+        dir(&m.s.w, "outside");
+        weft_snapshots *project = m.s.snapshots;
+        CHECK_INT(weft__worktree_snapshots(project, "task-0001", &m.s.snapshots), 0);
+        CHECK_INT(snapshot_world_take(&m.s, "task-0001.before", before), 0);
+        put(&m.s.w, TREE "/a", "agent\n");
+        CHECK_INT(snapshot_world_take(&m.s, "task-0001.after", after), 0);
+        rows[i].set(&m);
+        CHECK_INT(snapshot_world_take(&m.s, NULL, NULL), -EREMOTEIO);
+        CHECK(strstr(m.s.message, rows[i].said));
+        CHECK_INT(UNDO(&m.s, .before = before, .after = after), -EREMOTEIO);
+        m.s.snapshots = project;
+        CHECK_INT(merge(&m, WEFT_MERGE_MERGE), -EREMOTEIO);
+        CHECK(strstr(m.s.message, rows[i].said));
+        CHECK(!is_there(&m.s.w, "outside/a"));
+        CHECK_STR(text_at(&m, "repo/a"), "1\n2\n3\n");
+        CHECK_INT(git_in(&m.s.w, "repo", "fsck", "--no-dangling", NULL), 0);
+        snapshot_world_end(&m.s);
+    }
+    test_row(NULL);
 }
 
 /* ---- what is in the way ---- */
@@ -320,6 +423,17 @@ TEST(never_removed_with_work) {
     dir(&m.s.w, TREE "/cache");
     put(&m.s.w, TREE "/cache/x", "x\n");
     CHECK_INT(chmod(at(&m.s.w, TREE "/cache"), 0500), 0);
+    /* Folders in folders, beyond what a path can name. */
+    int in = open(at(&m.s.w, TREE "/cache"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CHECK_INT(fchmod(in, 0700), 0);
+    for (int i = 0; i < 500; i++) {
+        CHECK_INT(mkdirat(in, "a-folder-in-a-folder", 0700), 0);
+        int inner = openat(in, "a-folder-in-a-folder", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        close(in);
+        in = inner;
+    }
+    close(in);
+    CHECK_INT(chmod(at(&m.s.w, TREE "/cache"), 0500), 0);
     CHECK(is_there(&m.s.w, TREE));
     CHECK(prune(&m, (weft_prune){0}));
     CHECK(!is_there(&m.s.w, TREE));
@@ -440,7 +554,7 @@ TEST(a_shallow_clone) {
     snapshot_world_end(&m.s);
 }
 
-TEST_MAIN(CASE(merged_each_way) CASE(commits_of_the_agent) CASE(work_of_the_person_is_in_the_way)
-              CASE(the_same_on_both_sides) CASE(refused_in_words) CASE(conflicts_are_left_in_the_worktree)
-                  CASE(conflicts_a_second_time) CASE(never_removed_with_work) CASE(not_ours) CASE(nothing_of_theirs_runs)
-                      CASE(the_project_is_a_worktree) CASE(a_shallow_clone))
+TEST_MAIN(CASE(merged_each_way) CASE(commits_of_the_agent) CASE(what_git_would_commit) CASE(not_a_worktree_any_more)
+              CASE(work_of_the_person_is_in_the_way) CASE(the_same_on_both_sides) CASE(refused_in_words)
+                  CASE(conflicts_are_left_in_the_worktree) CASE(conflicts_a_second_time) CASE(never_removed_with_work)
+                      CASE(not_ours) CASE(nothing_of_theirs_runs) CASE(the_project_is_a_worktree) CASE(a_shallow_clone))

@@ -399,6 +399,7 @@ static bool move_to_place(snap *s, const weft_repository *found, bool git) {
     snap_place *place = &s->own->place;
     *place = (snap_place){.git = git, .repository = *found, .format = "sha1"};
     s->own->kept_known = false;
+    s->own->index = (struct stat){0};
     *s->own->latest = '\0';
     if (s->own->root >= 0)
         close(s->own->root);
@@ -409,11 +410,41 @@ static bool move_to_place(snap *s, const weft_repository *found, bool git) {
     return place->known;
 }
 
+static const char *kind_of_folder(const snap *s) {
+    return s->own->project ? "the worktree" : "the project's folder";
+}
+
+/* A link, or another folder, in its place would have files elsewhere read and written. */
+static bool is_still_there(snap *s) {
+    struct stat st;
+    if (lstat(s->own->folder, &st) < 0)
+        return errno == ENOENT || errno == ENOTDIR
+                   ? weft__snap_refuse(s, -EREMOTEIO, "%s is not there any more", kind_of_folder(s))
+                   : weft__snap_fail(s, -errno);
+    if (st.st_dev == s->own->dev && st.st_ino == s->own->ino)
+        return true;
+    return weft__snap_refuse(s, -EREMOTEIO, "somebody has put something else in the place of %s", kind_of_folder(s));
+}
+
+/* Without its .git it would be a folder of the project's repository, and with another one a repository of its own. */
+static bool is_still_worktree(snap *s, const weft_repository *found, int r) {
+    weft_repository of;
+    if (!s->own->project || (r < 0 && r != -ENOENT))
+        return true;
+    bool good = r == 0 && strcmp(found->top, s->own->folder) == 0 && weft__repository_find(s->own->project, &of) == 0 &&
+                strcmp(found->common, of.common) == 0;
+    return good || weft__snap_refuse(s, -EREMOTEIO, "this is not the worktree any more: its .git is gone or is another one");
+}
+
 bool weft__snap_find(snap *s) {
     weft_repository found = {0};
     if (!s->own->program)
         return weft__snap_fail(s, s->own->no_program);
+    if (!is_still_there(s))
+        return false;
     int r = weft__repository_find(s->own->folder, &found);
+    if (!is_still_worktree(s, &found, r))
+        return false;
     if (r == -EXDEV)
         return weft__snap_refuse(s, -EREMOTEIO,
                                  "the .git of this folder leads to a repository that does not know this folder");

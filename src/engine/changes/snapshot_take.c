@@ -258,6 +258,53 @@ static bool list_candidates(snap *s, weft_buf *ret) {
     return true;
 }
 
+/* ---- what is tracked though it is ignored ---- */
+
+/* Whether the user's index is another than when we asked last. */
+static bool is_index_new(const snap *s, const char *path, struct stat *ret) {
+    const struct stat *was = &s->own->index;
+    return s->own->place.git && lstat(path, ret) == 0 && S_ISREG(ret->st_mode) &&
+           (ret->st_ino != was->st_ino || ret->st_size != was->st_size || ret->st_mtim.tv_sec != was->st_mtim.tv_sec ||
+            ret->st_mtim.tv_nsec != was->st_mtim.tv_nsec);
+}
+
+/* An index in parts can be read only where it is; the rules are ours there too. */
+static bool list_forced(snap *s, const char *index) {
+    char ours[PATH_MAX + 64], users[PATH_MAX + 32];
+    const snap_place *place = &s->own->place;
+    const char *prefix = *place->repository.prefix ? place->repository.prefix : NULL;
+    const char *const argv[] = {"ls-files", "-z", "-c", "-i", "--exclude-standard", "--", prefix, NULL};
+    const char *const there[] = {
+        "ls-files", "-z",   "-c", "-i", "--exclude-per-directory=.gitignore", ours, *place->excludes ? users : ours,
+        "--",       prefix, NULL};
+    snprintf(ours, sizeof ours, "--exclude-from=%s/info/exclude", place->own);
+    snprintf(users, sizeof users, "--exclude-from=%s", place->excludes);
+    snap_run run = {.argv = argv, .index = index, .max_output = WEFT_SNAPSHOT_LIST, .may_fail = true};
+    if (!weft__snap_git(s, &run) || s->end.exit_code == 0)
+        return s->r == 0;
+    run = (snap_run){.argv = there, .theirs = true, .max_output = WEFT_SNAPSHOT_LIST, .may_fail = true};
+    return weft__snap_git(s, &run);
+}
+
+/* Files that somebody has added with force are in no list of what is new. */
+static bool add_forced(snap *s, candidates *c) {
+    char path[PATH_MAX + 16];
+    struct stat st;
+    bool good = true;
+    snprintf(path, sizeof path, "%s/index", s->own->place.repository.dir);
+    if (!is_index_new(s, path, &st))
+        return true;
+    if (!list_forced(s, path))
+        return false;
+    weft_bytes said = s->end.exit_code == 0 ? weft__snap_output(s) : (weft_bytes){"", 0};
+    for (const char *at = said.data, *end = at + said.len; good && at < end; at += strlen(at) + 1)
+        good = put_candidate(s, c, at);
+    s->own->index = st;
+    return good;
+}
+
+/* ---- both ---- */
+
 /* One by one: one without a commit cannot be added, and git stops there. */
 static bool add_nested(snap *s, const candidates *c) {
     static const char *const argv[] = {"update-index", "-z", "--add", "--replace", "--remove", "--stdin", NULL};
@@ -281,7 +328,7 @@ static bool put_into_index(snap *s, const candidates *c) {
 static bool renew_index(snap *s) {
     weft_buf listed = {0};
     candidates c = {.folder = -1};
-    bool good = list_candidates(s, &listed) && sort_candidates(s, &listed, &c) && put_into_index(s, &c);
+    bool good = list_candidates(s, &listed) && sort_candidates(s, &listed, &c) && add_forced(s, &c) && put_into_index(s, &c);
     free_candidates(s, &c);
     weft__buf_done(&listed, s->own->alloc);
     return good;

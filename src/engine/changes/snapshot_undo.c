@@ -339,19 +339,30 @@ static bool read_shared(snap *s, const weft_undo *undo, snap_entries lists[], si
 
 #define SHARED_MAX 64
 
-static bool decide_all(snap *s, const weft_undo *undo, snap_entries *entries, snap_plan *plan, snap_conflicts *conflicts) {
-    snap_entries since = {0}, *shared = weft__zalloc(s->own->alloc, SHARED_MAX * sizeof *shared);
-    size_t count = 0;
-    if (!shared)
-        return weft__snap_fail(s, -ENOMEM);
-    bool good = weft__snap_entries(s, undo->after, plan->from, &since) && read_shared(s, undo, shared, SHARED_MAX, &count);
+/* What git ignored before the task was there before it, as far as anybody knows, and stays as it is. */
+static bool decide_each(snap *s, const weft_undo *undo, snap_entries *entries, const snap_entries *since,
+                        const snap_entries *shared, size_t count, snap_plan *plan, snap_conflicts *conflicts) {
+    bool *ignored = weft__zalloc(s->own->alloc, (entries->count + 1) * sizeof *ignored);
+    bool good =
+        ignored ? undo->redo || weft__snap_ignored_by(s, undo->before, entries, ignored) : weft__snap_fail(s, -ENOMEM);
     for (size_t i = 0; good && i < entries->count; i++) {
         const char *path = entries->list[i].path;
         bool found = false;
         for (size_t k = 0; k < count; k++)
             found |= weft__snap_entry(&shared[k], path) != NULL;
-        good = decide_path(s, &entries->list[i], weft__snap_entry(&since, path), found, plan, conflicts);
+        good = ignored[i] || decide_path(s, &entries->list[i], weft__snap_entry(since, path), found, plan, conflicts);
     }
+    weft__free(s->own->alloc, ignored);
+    return good;
+}
+
+static bool decide_all(snap *s, const weft_undo *undo, snap_entries *entries, snap_plan *plan, snap_conflicts *conflicts) {
+    snap_entries since = {0}, *shared = weft__zalloc(s->own->alloc, SHARED_MAX * sizeof *shared);
+    size_t count = 0;
+    if (!shared)
+        return weft__snap_fail(s, -ENOMEM);
+    bool good = weft__snap_entries(s, undo->after, plan->from, &since) && read_shared(s, undo, shared, SHARED_MAX, &count) &&
+                decide_each(s, undo, entries, &since, shared, count, plan, conflicts);
     for (size_t k = 0; k < count; k++)
         weft__snap_entries_done(s, &shared[k]);
     weft__free(s->own->alloc, shared);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -530,17 +529,10 @@ static int look_for_plan(weft_snapshots *own) {
 
 #define MARK_BYTES 128
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at) {
-    (void) st;
-    (void) kind;
-    (void) at;
-    return remove(path);
-}
-
 static void run_clear(snap_job *job) {
     char path[PATH_MAX + 32];
     snprintf(path, sizeof path, "%s/changes.gone", job->s.own->state);
-    nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    (void) weft__snap_remove_tree(path);
 }
 
 static void finish_clear(snap_job *job, bool lost) {
@@ -577,7 +569,7 @@ static int claim_folder(weft_snapshots *own, const char *mark) {
     if (!mark || has_mark(path, mark))
         return 0;
     if (lstat(gone, &st) == 0)
-        nftw(gone, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        (void) weft__snap_remove_tree(gone);
     bool was = rename(folder, gone) == 0;
     if (!was && errno != ENOENT)
         return -errno;
@@ -600,7 +592,10 @@ static int open_snapshots(weft_snapshots *own, const weft_snapshots_opts *opts) 
     own->folder = weft__strndup(own->alloc, real, strlen(real));
     own->state = weft__strndup(own->alloc, opts->state, strlen(opts->state));
     own->mark = opts->mark ? weft__strndup(own->alloc, opts->mark, strlen(opts->mark)) : NULL;
-    int r = own->folder && own->state && (own->mark || !opts->mark)
+    own->project = opts->project ? weft__strndup(own->alloc, opts->project, strlen(opts->project)) : NULL;
+    own->dev = st.st_dev;
+    own->ino = st.st_ino;
+    int r = own->folder && own->state && (own->mark || !opts->mark) && (own->project || !opts->project)
                 ? weft__git_find(opts->program, own->folder, own->alloc, &own->program, &own->no_program)
                 : -ENOMEM;
     if (r == 0)
@@ -669,5 +664,6 @@ weft_snapshots *weft__snapshots_free(weft_snapshots *own) {
     weft__free(own->alloc, own->folder);
     weft__free(own->alloc, own->state);
     weft__free(own->alloc, own->mark);
+    weft__free(own->alloc, own->project);
     return weft__free(own->alloc, own);
 }

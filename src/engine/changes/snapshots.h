@@ -39,6 +39,8 @@ typedef struct weft_snapshots_opts {
     const char *state;       /* absolute: a folder of ours that is there already; snapshots are in "changes" in it */
     const char *mark;    /* of the journal that knows of the snapshots: what is there under another one is somebody else's,
                             a clone's for instance, and is removed unread; NULL: none */
+    const char *project; /* the folder is a worktree of this folder's repository, and nothing else is worked with: what
+                            somebody has put in its place is refused; NULL: any folder */
     const char *program; /* NULL: git in PATH, but none in the folder */
     uint64_t max_file;   /* 0: WEFT_SNAPSHOT_FILE */
     int64_t run_ms;      /* 0: WEFT_SNAPSHOT_RUN_MS */

@@ -3,6 +3,7 @@
 #define WEFT_SNAPSHOTS_PRIVATE_H
 
 #include <limits.h>
+#include <sys/stat.h>
 
 #include "git_private.h"
 #include "snapshots.h"
@@ -40,7 +41,10 @@ struct weft_snapshots {
     weft_loop *loop;
     const weft_alloc *alloc;
     char *folder, *state, *program;
-    char *mark; /* NULL: none */
+    char *mark;    /* NULL: none */
+    char *project; /* of a worktree; NULL: it is none */
+    dev_t dev;     /* of the folder, */
+    ino_t ino;     /* which somebody may exchange for another, or for a link */
     int no_program;
     uint64_t max_file;
     int64_t run_ms;
@@ -65,6 +69,7 @@ struct weft_snapshots {
     int root; /* the place's top, open; -1 */
     char latest[WEFT_SNAPSHOT_HEX], kept[WEFT_SNAPSHOT_HEX];
     bool kept_known;
+    struct stat index; /* the user's, when it was last asked for files that are tracked though ignored */
 };
 
 /* What a piece of work on the thread came to. */
@@ -125,7 +130,6 @@ typedef struct snap_worktree {
 } snap_worktree;
 bool weft__snap_worktree(snap *s, snap_worktree *tree);
 bool weft__snap_is_whole_checkout(snap *s);
-bool weft__snap_remove_whole(snap *s, const char *path);
 /* Free the snapshots of one worktree, or of all: worktrees.c. */
 void weft__snap_drop_tree(weft_snapshots *own, const char *name);
 void weft__snap_drop_trees(weft_snapshots *own);
@@ -180,6 +184,20 @@ bool weft__snap_files(snap *s, const weft_comparison *what, const char *to, snap
 bool weft__snap_mark_shared(snap *s, const char *const *pairs, snap_files *files);
 void weft__snap_files_done(snap *s, snap_files *files);
 bool weft__snap_text(snap *s, const weft_comparison *what, const char *to, bool *ret_truncated);
+
+/* ---- snapshot_remove.c ---- */
+
+/* A folder with all that is in it, or a file; 0 also when it is not there. */
+int weft__snap_remove_tree(const char *path);
+bool weft__snap_remove_whole(snap *s, const char *path);
+
+/* ---- snapshot_ignored.c ---- */
+
+/* Which of the files that are new git ignores: as the checkout is now, where what is in its index is not ignored; and by the
+ * rules of the tree that they are new since, which are asked only when the rules have changed. ret has a place for each of
+ * the entries, all false. */
+bool weft__snap_ignored_now(snap *s, const snap_entries *entries, bool *ret);
+bool weft__snap_ignored_by(snap *s, const char *tree, const snap_entries *entries, bool *ret);
 
 /* ---- snapshot_undo.c, snapshot_apply.c ---- */
 

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "beneath.h"
 #include "worktrees_private.h"
 
 #define IDENTITY 6 /* variables that say who the user is */
@@ -168,6 +169,72 @@ static bool check_marks(snap *s, const snap_entry *entry, snap_conflicts *confli
     return !marked || weft__snap_conflict(s, conflicts, entry->path, "marked");
 }
 
+static bool add_change(snap *s, snap_plan *plan, const char *path, unsigned mode, const char *hex, const char *old_hex) {
+    snap_step step = {.path = path, .new_mode = mode};
+    snprintf(step.old_hex, sizeof step.old_hex, "%s", old_hex);
+    snprintf(step.new_hex, sizeof step.new_hex, "%s", hex);
+    return weft__snap_plan_add(s, plan, &step);
+}
+
+/* The hub's own files stay as they were committed; what is new and ignored is not committed. */
+static bool mend_changes(snap *s, const snap_entries *entries, snap_plan *plan) {
+    char room[PATH_MAX];
+    bool *ignored = weft__zalloc(s->own->alloc, (entries->count + 1) * sizeof *ignored);
+    bool good = ignored ? weft__snap_ignored_now(s, entries, ignored) : weft__snap_fail(s, -ENOMEM);
+    for (size_t i = 0; good && i < entries->count; i++) {
+        const snap_entry *entry = &entries->list[i];
+        if (ignored[i] || weft__beneath_check((weft_bytes){entry->path, strlen(entry->path)}, room) < 0)
+            good = add_change(s, plan, entry->path, entry->old_mode, entry->old_hex, entry->new_hex);
+    }
+    weft__free(s->own->alloc, ignored);
+    return good;
+}
+
+/* What was taken out of git's index and is ignored goes, though the file is there ("git rm --cached"). An index that cannot
+ * be read has nothing to say. */
+static bool mend_untracked(snap *s, const char *had, snap_entries *staged, snap_plan *plan) {
+    char index[PATH_MAX + 16];
+    size_t count = 0;
+    snprintf(index, sizeof index, "%s/index", s->own->place.repository.dir);
+    if (!weft__snap_staged(s, had, index, staged)) {
+        bool unread = s->r == -EREMOTEIO || s->r == -EBADMSG;
+        s->r = unread ? 0 : s->r;
+        *s->message = unread ? '\0' : *s->message;
+        return unread;
+    }
+    for (size_t i = 0; i < staged->count; i++)
+        if (staged->list[i].old_mode && !staged->list[i].new_mode) {
+            snap_entry gone = staged->list[i];
+            gone.new_mode = gone.old_mode;
+            gone.old_mode = 0;
+            staged->list[count++] = gone; /* as if it were new */
+        }
+    staged->count = count;
+    bool *ignored = weft__zalloc(s->own->alloc, (count + 1) * sizeof *ignored);
+    bool good = ignored ? weft__snap_ignored_now(s, staged, ignored) : weft__snap_fail(s, -ENOMEM);
+    for (size_t i = 0; good && i < count; i++)
+        if (ignored[i])
+            good = add_change(s, plan, staged->list[i].path, 0, staged->list[i].old_hex, staged->list[i].old_hex);
+    weft__free(s->own->alloc, ignored);
+    return good;
+}
+
+/* A snapshot is not quite what git would commit. */
+static bool mend_tree(snap *s, const char *had, char tree[WEFT_SNAPSHOT_HEX]) {
+    snap_entries entries = {0}, staged = {0};
+    snap_plan plan = {0};
+    bool good = weft__snap_entries(s, had, tree, &entries) && mend_changes(s, &entries, &plan) &&
+                mend_untracked(s, had, &staged, &plan);
+    snprintf(plan.from, sizeof plan.from, "%s", tree);
+    good = good && (!plan.count || weft__snap_plan_goal(s, &plan));
+    if (good && plan.count)
+        snprintf(tree, WEFT_SNAPSHOT_HEX, "%s", plan.to);
+    weft__snap_plan_done(s, &plan);
+    weft__snap_entries_done(s, &staged);
+    weft__snap_entries_done(s, &entries);
+    return good;
+}
+
 /* merging: marks of a merge that we left there are not to be committed. */
 static bool may_be_committed(snap *s, const char *tip, const char *tree, bool merging, snap_conflicts *conflicts) {
     snap_entries entries = {0};
@@ -233,6 +300,8 @@ bool weft__snap_tree_commit_all(snap *s, tree_merge *merge) {
         return false;
     if (!*merge->tip || !*had)
         return weft__snap_refuse(s, -EREMOTEIO, "the worktree's branch has no commit");
+    if (!mend_tree(s, had, tree))
+        return false;
     bool same = strcmp(tree, had) == 0;
     if (same && !*other)
         return true;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "beneath.h"
 #include "worktrees_private.h"
 
 #define PLAN_WORD "weft-conflicts-1"
@@ -73,12 +74,18 @@ static bool tell_git(snap *s, const char *into, const char *other, const char *t
 /* ---- the files ---- */
 
 static bool plan_files(snap *s, const char *tip, const char *tree, snap_entries *entries, snap_plan *plan) {
+    char room[PATH_MAX];
     bool good = weft__snap_take(s, plan->from) && weft__snap_entries(s, tip, tree, entries);
     for (size_t i = 0; good && i < entries->count; i++) {
         const snap_entry *entry = &entries->list[i];
         snap_step step = {.path = entry->path, .old_mode = entry->old_mode, .new_mode = entry->new_mode};
         snprintf(step.old_hex, sizeof step.old_hex, "%s", entry->old_hex);
         snprintf(step.new_hex, sizeof step.new_hex, "%s", entry->new_hex);
+        if (weft__beneath_check((weft_bytes){entry->path, strlen(entry->path)}, room) < 0)
+            return weft__snap_refuse(s, -EREMOTEIO,
+                                     "the project's branch has changed %.200s, which Weft leaves alone; merge it in the "
+                                     "worktree with git",
+                                     entry->path);
         good = entry->new_mode == SNAP_GITLINK || entry->old_mode == SNAP_GITLINK
                    ? weft__snap_refuse(s, -EREMOTEIO, "the project's branch has a submodule (%.200s)", entry->path)
                    : weft__snap_plan_add(s, plan, &step);

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "beneath.h"
 #include "worktrees_private.h"
 
 #define PLAN_WORD "weft-merge-1"
@@ -169,6 +170,9 @@ static bool prepare_index(snap *s, const tree_merge *merge, const land_paths *at
 /* since: what the person has changed there; NULL: nothing. */
 static bool decide_landing(snap *s, const snap_entry *entry, const snap_entry *since, const snap_entry *staged,
                            snap_plan *plan, snap_conflicts *conflicts) {
+    char room[PATH_MAX];
+    if (weft__beneath_check((weft_bytes){entry->path, strlen(entry->path)}, room) < 0)
+        return weft__snap_conflict(s, conflicts, entry->path, "closed");
     if (entry->old_mode == SNAP_GITLINK || entry->new_mode == SNAP_GITLINK)
         return weft__snap_conflict(s, conflicts, entry->path, "submodule");
     if (staged)

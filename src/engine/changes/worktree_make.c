@@ -7,7 +7,6 @@
  * configuration and whose attributes let nothing be converted. */
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,33 +26,6 @@ typedef struct tree_place {
     bool begun, made;             /* by us, for this owner, */
     char base[WEFT_SNAPSHOT_HEX]; /* with this commit */
 } tree_place;
-
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at) {
-    (void) st;
-    (void) kind;
-    (void) at;
-    return remove(path) < 0 && errno != ENOENT ? -1 : 0;
-}
-
-/* Caches of packages have folders that their owner may not write. */
-static int open_one(const char *path, const struct stat *st, int kind, struct FTW *at) {
-    (void) at;
-    if (kind == FTW_D || kind == FTW_DNR)
-        (void) !chmod(path, st->st_mode | 0700);
-    return 0;
-}
-
-bool weft__snap_remove_whole(snap *s, const char *path) {
-    struct stat st;
-    if (lstat(path, &st) < 0 && errno == ENOENT)
-        return true;
-    if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0)
-        return true;
-    nftw(path, open_one, 16, FTW_PHYS);
-    if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS) < 0)
-        return weft__snap_refuse(s, -EIO, "%s cannot be removed", path);
-    return true;
-}
 
 static bool is_there(const char *path) {
     struct stat st;

@@ -115,6 +115,7 @@ static int new_tree(weft_snapshots *own, const char *name, snap_tree **ret) {
             .folder = folder,
             .state = state,
             .mark = own->mark,
+            .project = own->folder,
             .program = own->program,
             .max_file = own->max_file,
             .run_ms = own->run_ms,

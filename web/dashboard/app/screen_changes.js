@@ -18,6 +18,7 @@ let sideBySide = false;
 const CONFLICTS = {
     changed: 'somebody has changed the same lines', exists: 'it was deleted, and somebody has made it anew', deleted: 'somebody has deleted it', inTheWay: 'something else is in its place',
     shared: 'others worked at the same time and may have changed it', tooLarge: 'it was too large to be kept', submodule: 'it is another repository',
+    closed: 'Weft leaves .weft, .git and .aiwg/daemon alone; merge it with git',
 };
 const conflictWords = ({ conflicts, conflictCount }) => [...conflicts.slice(0, 8).map(one => `${one.path}: ${CONFLICTS[one.reason] ?? one.reason ?? 'conflict'}`), conflictCount > 8 && `and ${conflictCount - 8} more`].filter(Boolean).join('; ');
 

@@ -18,6 +18,7 @@ static const char *why_not_merged(const char *reason) {
         {"staged", "you have staged changes of it"},
         {"inTheWay", "something else is in its place"},
         {"submodule", "it is another repository"},
+        {"closed", "Weft leaves .weft, .git and .aiwg/daemon alone; merge it with git"},
         {"conflict", "both sides have changed it"},
         {"marked", "it still has conflict marks in it"},
     };
