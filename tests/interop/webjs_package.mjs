@@ -136,6 +136,55 @@ else
         await ok(process.execPath, [tsc, '-p', place], { timeout: 60_000 });
     });
 
+/* Programs that are no page: TypeScript's types of a page are not there. */
+const ELSEWHERE = {
+    worker: [['es2022', 'webworker'], `
+        import { JSONRPCClient, JSONRPCServer, RPCError, portTransport, selfTransport } from './weft.js';
+        import { servePorts } from './ports.js';
+        import { serveBuild } from './build.js';
+        const server = new JSONRPCServer(selfTransport());
+        server.method('get', async ({ url }, { signal, part, transfer }) => {
+            const answer = await fetch(url, { signal }), bytes = await answer.arrayBuffer();
+            part(answer.status);
+            transfer(bytes);
+            return bytes;
+        });
+        servePorts(transport => void new JSONRPCServer(transport).method('x', () => { throw new RPCError(1, 'x'); }));
+        serveBuild({});
+        const { port1 } = new MessageChannel();
+        new JSONRPCClient(portTransport(port1)).request('x', {}, { signal: AbortSignal.timeout(5), transfer: [port1] });
+        // @ts-expect-error a text cannot be handed over
+        new JSONRPCClient(portTransport(port1)).request('x', {}, { transfer: ['text'] });
+        // @ts-expect-error a worker is no port
+        portTransport(self);`],
+    program: [['es2022'], `
+        import { JSONRPCClient, portTransport, webSocketTransport, workerTransport, type PortLike } from './weft.js';
+        import { subscribe } from './subscribe.js';
+        import { signer } from './sign.js';
+        import './ports.js'; import './preview.js'; import './build.js'; import './ralph.js';
+        const hub = new JSONRPCClient(webSocketTransport('ws://x', { token: 't', sign: signer({ keyId: 'k', secret: new Uint8Array(3) }) }), { extras: true });
+        export async function use(port: PortLike): Promise<void> {
+            for await (const { value } of subscribe<string>(hub, 'taskOutput', { taskId: 'x' })) value.length;
+            const sum: number = await new JSONRPCClient(portTransport(port)).request<number>('add');
+            void sum; void workerTransport(port);
+        }`],
+};
+for (const [name, [lib, program]] of Object.entries(ELSEWHERE))
+    if (!optional('typescript'))
+        skip(`the types in a ${name}`, 'the npm package typescript is not installed');
+    else
+        test(`the types in a ${name}, without those of a page`, async () => {
+            const place = scratch(`types-${name}`);
+            fs.mkdirSync(place, { recursive: true });
+            for (const one of fs.readdirSync(folder).filter(one => one.endsWith('.d.ts')))
+                fs.copyFileSync(path.join(folder, one), path.join(place, one));
+            fs.writeFileSync(path.join(place, 'use.ts'), program);
+            fs.writeFileSync(path.join(place, 'tsconfig.json'), JSON.stringify({ files: ['use.ts'], compilerOptions: {
+                noEmit: true, strict: true, exactOptionalPropertyTypes: true, target: 'es2022', module: 'nodenext', lib, types: [],
+            } }));
+            await ok(process.execPath, [path.join(source, 'build/tools/node_modules/typescript/bin/tsc'), '-p', place], { timeout: 60_000 });
+        });
+
 /* Programs that were written for the seed's types go on with ours, and each side's transports fit the other's client and server. The
  * seed's client.ts and server.ts name types that they do not import, so its files are one module here. */
 const WITH_SEED = `

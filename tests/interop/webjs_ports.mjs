@@ -196,6 +196,20 @@ test('parts of an answer, from a generator and from part(); leaving the loop wit
     client.destroy();
 });
 
+test('a handler may take what it needs out of its context', async () => {
+    const { client, server } = pair();
+    server.method('read', (params, { part, transfer }) => {
+        const bytes = new ArrayBuffer(4);
+        transfer(bytes);
+        return { told: part('first'), bytes };
+    });
+    const stream = client.stream('read'), parts = [];
+    for await (const one of stream)
+        parts.push(one);
+    const { told, bytes } = await stream.result;
+    same([parts, told, bytes.byteLength], [['first'], true, 4]);
+});
+
 test('parts that nobody reads have a limit', async () => {
     const { client, server } = pair();
     server.method('flood', (params, context) => { for (let i = 0; i < 50; i++) context.part(i); return new Promise(() => {}); });

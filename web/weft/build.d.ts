@@ -1,4 +1,4 @@
-import type { CallOptions, JSONRPCServer, RPCTransport } from './weft.js';
+import type { CallOptions, JSONRPCServer, RPCTransport, WorkerLike } from './weft.js';
 
 export interface Diagnostic {
     file?: string;
@@ -42,7 +42,7 @@ export interface BuildWorkerOptions {
     /** 600000 when absent. */
     timeout?: number;
 }
-export declare function buildWorker(worker: Worker, options?: BuildWorkerOptions): {
+export declare function buildWorker(worker: WorkerLike & { terminate(): unknown }, options?: BuildWorkerOptions): {
     build(params: BuildParams, options?: CallOptions): Promise<BuildResult>;
     buildBackend(params: BuildParams, options?: CallOptions): Promise<BuildResult>;
     destroy(): void;

@@ -1,4 +1,4 @@
-import type { RPCTransport } from './weft.js';
+import type { RPCTransport, Signal, WindowLike } from './weft.js';
 
 export interface Invitation {
     nonce: string;
@@ -9,16 +9,22 @@ export interface Invitation {
 }
 export declare function invitation(origin?: string): Invitation;
 
+/** An iframe. */
+export interface FrameLike {
+    readonly contentWindow: WindowLike | null;
+}
+
 export interface FrameOptions {
     nonce: string;
     /** The frame's; 'null', which is the default, is a sandboxed one. */
     origin?: string;
     /** Milliseconds until the frame must have called; 10000 when absent. */
     timeout?: number;
-    signal?: AbortSignal;
-    scope?: Window;
+    signal?: Signal;
+    /** The page's window, unless it is the global one. */
+    scope?: object;
 }
-export declare function frameTransport(frame: HTMLIFrameElement | Window, options: FrameOptions): Promise<RPCTransport>;
-export declare function parentTransport(options?: { nonce?: string; origin?: string; scope?: Window }): RPCTransport;
-export declare function serviceWorkerTransport(worker: { postMessage(message: any, transfer: Transferable[]): void }): RPCTransport;
+export declare function frameTransport(frame: FrameLike | WindowLike, options: FrameOptions): Promise<RPCTransport>;
+export declare function parentTransport(options?: { nonce?: string; origin?: string; scope?: object }): RPCTransport;
+export declare function serviceWorkerTransport(worker: { postMessage(message: any, transfer: any): void }): RPCTransport;
 export declare function servePorts(onTransport: (transport: RPCTransport, client: any) => void, scope?: any): () => void;

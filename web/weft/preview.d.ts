@@ -52,7 +52,7 @@ export interface PreviewPages {
     refresh(): Promise<void>;
     go(delta: number): Promise<void>;
 }
-export declare function previewFrame(transport: RPCTransport, options?: { scope?: Window }): { pages: PreviewPages; destroy(): void };
+export declare function previewFrame(transport: RPCTransport, options?: { scope?: object }): { pages: PreviewPages; destroy(): void };
 
 export declare function fetchFile(files: Files, params: FetchParams): Promise<FetchResult>;
 export declare function toBase64(body: FileBody): string;

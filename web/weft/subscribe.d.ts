@@ -1,4 +1,4 @@
-import type { JSONRPCClient } from './weft.js';
+import type { JSONRPCClient, Signal } from './weft.js';
 
 /** Where a stream was read to. Keep it as it is: journal is opaque. */
 export interface Position {
@@ -30,7 +30,7 @@ export interface SubscribeOptions<T = unknown> {
     onState?: (state: SubscriptionState, subscription: Subscription<T>) => void;
     /** tinyvex/error about this subscription. */
     onNotice?: (params: any) => void;
-    signal?: AbortSignal;
+    signal?: Signal;
     /** Values of a log that wait for the iterator's reader before it pauses; 1000 when absent. */
     maxWaiting?: number;
 }

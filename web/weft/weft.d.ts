@@ -1,4 +1,5 @@
-/* Types of weft.js: those of the seed, and what goes beyond them. */
+/* Types of weft.js: those of the seed, and what goes beyond them. What belongs to a browser is described by what is needed of it, so
+ * that a program for a worker, Node, Deno or Bun compiles without TypeScript's types of a page (lib "dom"). */
 
 export interface JSONRPCRequest {
     jsonrpc: '2.0';
@@ -24,9 +25,37 @@ export interface JSONRPCErrorResponse {
 export type JSONRPCResponse = JSONRPCSuccessResponse | JSONRPCErrorResponse;
 export type JSONRPCMessage = JSONRPCRequest | JSONRPCNotification | JSONRPCResponse;
 
+/** AbortSignal, where the program's types know it. */
+export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer T } } ? T : {
+    readonly aborted: boolean;
+    readonly reason: any;
+    throwIfAborted(): void;
+    addEventListener(type: 'abort', listener: (event: any) => void, options?: any): void;
+    removeEventListener(type: 'abort', listener: (event: any) => void): void;
+};
+export interface WindowLike {
+    postMessage(message: any, targetOrigin: string, transfer?: any): void;
+}
+/** A window that hears messages. */
+export interface ScopeLike {
+    readonly origin: string;
+    addEventListener(type: 'message', listener: (event: any) => void): void;
+    removeEventListener(type: 'message', listener: (event: any) => void): void;
+}
+/** A MessagePort, also of node:worker_threads. */
+export interface PortLike {
+    postMessage(message: any, transfer?: any): void;
+    start(): void;
+    close(): void;
+}
+/** A URL, or the location of a page. */
+export interface AddressLike {
+    readonly href: string;
+}
+
 /** What client and server need of a transport. Those of weft.js call every handler; a transport of somebody else may have room for one. */
 export interface RPCTransport {
-    send(message: JSONRPCMessage | JSONRPCMessage[], transfer?: Transferable[]): void | Promise<void>;
+    send(message: JSONRPCMessage | JSONRPCMessage[], transfer?: object[]): void | Promise<void>;
     /** all: also batches and what is no JSON-RPC message. The result, if there is one, ends it. */
     onMessage(handler: (message: any) => void, options?: { all?: boolean }): (() => void) | void;
     onState?(watch: (state: ConnectionState) => void): () => void;
@@ -37,9 +66,9 @@ export interface CallOptions {
     /** Milliseconds; each part of an answer begins them anew. Infinity: none. Default: that of the client. */
     timeout?: number;
     /** Withdraws the call: it rejects with signal.reason, and the other side is told. */
-    signal?: AbortSignal;
+    signal?: Signal;
     /** Handed over instead of copied (windows, workers and ports). */
-    transfer?: Transferable[];
+    transfer?: object[];
     /** Ask for parts of the answer; needs params that are an object or absent. */
     onPart?: (part: any) => void;
     /** Only with the client's option extras. */
@@ -74,7 +103,7 @@ export declare class JSONRPCClient {
     constructor(transport: RPCTransport, options?: ClientOptions);
     readonly transport: RPCTransport;
     request<T = unknown>(method: string, params?: Params, options?: CallOptions): Promise<T>;
-    notify(method: string, params?: Params, options?: { transfer?: Transferable[] }): void;
+    notify(method: string, params?: Params, options?: { transfer?: object[] }): void;
     stream<Part = unknown, Result = unknown>(method: string, params?: Record<string, unknown>,
         options?: Omit<CallOptions, 'onPart'> & { maxParts?: number }): AnswerStream<Part, Result>;
     /** What build() sends goes out as one message; at most 1000 calls and notifications. */
@@ -94,10 +123,10 @@ export declare class RPCError extends Error {
 
 export interface RequestContext {
     readonly id: number | string | null | undefined;
-    readonly signal: AbortSignal;
+    readonly signal: Signal;
     /** false: the caller did not ask for parts. */
-    part(value: unknown, transfer?: Transferable[]): boolean;
-    transfer(...objects: Transferable[]): void;
+    part(value: unknown, transfer?: object[]): boolean;
+    transfer(...objects: object[]): void;
 }
 export type Handler = (params: any, context: RequestContext) => unknown;
 
@@ -118,8 +147,8 @@ export declare class Queue<T> {
     next(): Promise<IteratorResult<T, undefined>>;
 }
 
-export declare function windowTransport(target: Window, source?: Window, origin?: string): RPCTransport;
-export declare function portTransport(port: MessagePort): RPCTransport;
+export declare function windowTransport(target: WindowLike, source?: ScopeLike, origin?: string): RPCTransport;
+export declare function portTransport(port: PortLike): RPCTransport;
 /** Also a Worker of node:worker_threads. */
 export declare function workerTransport(worker: WorkerLike): RPCTransport;
 export declare function selfTransport(scope?: object): RPCTransport;
@@ -161,7 +190,7 @@ export interface WebSocketTransport extends RPCTransport {
     destroy(): void;
 }
 
-export declare function webSocketTransport(url: string | URL | (() => string | URL | Promise<string | URL>), options?: WebSocketOptions): WebSocketTransport;
+export declare function webSocketTransport(url: string | AddressLike | (() => string | AddressLike | Promise<string | AddressLike>), options?: WebSocketOptions): WebSocketTransport;
 
 export declare const PARSE_ERROR: -32700;
 export declare const INVALID_REQUEST: -32600;

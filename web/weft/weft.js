@@ -402,8 +402,15 @@ class Context {
     get signal() {
         return (this.#controller ??= new AbortController()).signal;
     }
+    /* Both can be taken out of the context, as handlers that name what they need do: (params, { part }) => ... */
+    get part() {
+        return (value, transfer) => this.#part(value, transfer);
+    }
+    get transfer() {
+        return (...objects) => void (this.transferred ??= []).push(...objects);
+    }
     /* A part of the answer, before the answer. Nothing is sent, and the result is false, when the caller did not ask for any. */
-    part(value, transfer) {
+    #part(value, transfer) {
         const token = this.#params?.partialResultToken, progressToken = this.#params?._meta?.progressToken;
         const message = isToken(token) ? { jsonrpc: '2.0', method: '$/progress', params: { token, value } } : isToken(progressToken) &&
             { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken, progress: ++this.#parts, value } };
@@ -411,10 +418,6 @@ class Context {
             return false;
         this.#transport.send(message, transfer);
         return true;
-    }
-    /* Hand these over with the answer instead of copying them. */
-    transfer(...objects) {
-        (this.transferred ??= []).push(...objects);
     }
     /* true: the handler was told and will answer. */
     abandon(reason) {
