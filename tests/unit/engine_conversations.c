@@ -210,6 +210,54 @@ TEST(what_the_agent_says_holds_is_kept) {
     finish(&w);
 }
 
+#define OPTIONS(model)                                                                                                      \
+    "[{\"id\":\"model\",\"options\":[],\"currentValue\":\"" model "\"},{\"id\":\"fast\",\"currentValue\":false}]"
+
+static int set_option(engine_world *w, const char *id, const char *option, const char *json, session_outcome *ret) {
+    weft_doc *doc = parsed(json);
+    *ret = (session_outcome){0};
+    int r = weft__session_set(w->engine, id, &(weft_session_setting){"option", option, *weft_doc_root(doc)}, "ann",
+                              session_done, ret);
+    weft_doc_free(doc);
+    return r;
+}
+
+/* Who did not set it hears of it as of what the agent says itself, whether a process has the session open or not. */
+TEST(what_a_person_sets_is_told) {
+    engine_world w;
+    task_outcome a;
+    session_outcome o;
+    begin(&w, (weft_engine_limits){0});
+    run(&w, NULL, NULL, "a", &a);
+    tell_state(turn_of("a"), "modes", "{\"currentModeId\":\"x\",\"availableModes\":[{\"id\":\"x\"},{\"id\":\"y\"}]}");
+    tell_state(turn_of("a"), "options", OPTIONS("small"));
+    const weft_session *known = weft__session_find(w.engine, a.session);
+    ENGINE_UNTIL(&w, known->facts[WEFT_SESSION_OPTIONS]);
+    world_forget(&w);
+    CHECK_INT(set(&w, a.session, "y", &o), 0);
+    answer(0, 0, "{}", NULL);
+    CHECK(engine_wait(&w, &o.times, 1));
+    ENGINE_UNTIL(&w, strstr(w.heard, "session.state"));
+    CHECK_STR(known->facts[WEFT_SESSION_MODE], "\"y\"");
+    /* An agent that answers with its options has said it; one that answers nothing has done what it was told. */
+    CHECK_INT(set_option(&w, a.session, "model", "\"big\"", &o), 0);
+    tell_state(turn_of("a"), "options", OPTIONS("medium"));
+    answer(1, 0, "{\"configOptions\":" OPTIONS("medium") "}", NULL);
+    CHECK(engine_wait(&w, &o.times, 1));
+    CHECK_STR(weft__session_fact(w.engine, a.session, WEFT_SESSION_OPTIONS), OPTIONS("medium"));
+    CHECK_INT(set_option(&w, a.session, "model", "\"big\"", &o), 0);
+    answer(2, 0, "{}", NULL);
+    CHECK(engine_wait(&w, &o.times, 1));
+    CHECK_STR(weft__session_fact(w.engine, a.session, WEFT_SESSION_OPTIONS), OPTIONS("big"));
+    complete(&w, "a", a.id);
+    stage.set_r = -ENOTCONN;
+    CHECK_INT(set_option(&w, a.session, "model", "\"small\"", &o), 0);
+    CHECK(engine_wait(&w, &o.times, 1));
+    CHECK_STR(weft__session_fact(w.engine, a.session, WEFT_SESSION_OPTIONS), OPTIONS("small"));
+    ENGINE_UNTIL(&w, strcmp(known->facts[WEFT_SESSION_OPTIONS], OPTIONS("small")) == 0);
+    finish(&w);
+}
+
 /* The last of each is stored, however often it is said while storing fails. */
 TEST(facts_are_stored_when_that_works_again) {
     engine_world w;
@@ -409,7 +457,7 @@ TEST_MAIN(
     CASE(it_is_set_where_it_is_open)
     CASE(it_is_set_again_in_another_process)
     CASE(what_is_set_while_it_opens_waits)
-    CASE(what_the_agent_says_holds_is_kept)
+    CASE(what_the_agent_says_holds_is_kept) CASE(what_a_person_sets_is_told)
     CASE(facts_are_stored_when_that_works_again)
     CASE(it_is_opened_without_a_task)
     CASE(a_conversation_of_the_agents_own)

@@ -41,6 +41,7 @@ enum {
     ACP_EDITOR_WRITES = 1 << 1, /* fs.writeTextFile */
     ACP_EDITOR_FORMS = 1 << 2,  /* elicitation.form */
     ACP_EDITOR_URLS = 1 << 3,   /* elicitation.url */
+    ACP_EDITOR_FLAGS = 1 << 4,  /* session.configOptions.boolean: shows options that are on or off */
 };
 
 /* ---- acp_editor.c ---- */
@@ -61,6 +62,22 @@ int weft__acp_origin(const weft_hub *hub, const char *metadata, uint64_t *ret);
  * hub's own and no client knows. What they printed is there as text when they have ended. 1: ret has it; 0: it is well as it
  * is; -ENOMEM. */
 int weft__acp_hide_terminals(const weft_json *call, const weft_alloc *alloc, weft_buf *ret);
+
+/* ---- acp_fit.c ---- */
+
+/* Besides the kinds of updates: config_option_update for who shows no options that are on or off, and the modes that
+ * session/new says there are. */
+#define ACP_FIT_SELECTS "config_option_update, selects"
+#define ACP_FIT_MODES "modes"
+/* An update of this kind as version 1 has it. 1: ret has it; 0: it is well as it is; -EBADMSG: there is nothing in it that
+ * could be shown; -ENOMEM. */
+int weft__acp_fit(const char *kind, const weft_json *object, const weft_alloc *alloc, weft_buf *ret);
+/* The same for the one member that such an update is about. */
+int weft__acp_fit_value(const char *kind, const weft_json *value, const weft_alloc *alloc, weft_buf *ret);
+/* Is this a value of an option that is offered? One of a type that is not known decides for itself. */
+bool weft__acp_may_choose(const weft_json *option, const weft_json *value);
+/* What is wrong with these mcpServers, which an agent would refuse; NULL: nothing. */
+const char *weft__acp_wrong_servers(const weft_json *servers);
 
 /* ---- acp_sessions.c ---- */
 weft_handler weft__acp_on_new, weft__acp_on_load, weft__acp_on_resume, weft__acp_on_list, weft__acp_on_close,

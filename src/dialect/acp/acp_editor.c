@@ -19,6 +19,7 @@ unsigned weft__acp_offers(const weft_json *capabilities) {
         {"/fs/writeTextFile", ACP_EDITOR_WRITES},
         {"/elicitation/form", ACP_EDITOR_FORMS},
         {"/elicitation/url", ACP_EDITOR_URLS},
+        {"/session/configOptions/boolean", ACP_EDITOR_FLAGS},
     };
     unsigned offers = 0;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)

@@ -58,43 +58,47 @@ static void tell_text(const struct update *about, const char *kind, weft_val tex
                                 {"content", WEFT_OBJ({"type", weft_str("text")}, {"text", text})}));
 }
 
-/* What every client of version 1 takes, and what it must have there. The person's words are told by the hub, so the agent's
- * copy of them is not. Modes, options, commands and titles are told as state, also outside of a turn. Notices and
- * compactions need a client that announced them. */
-static const struct {
-    const char *kind;
-    const char *must[2];
-} kinds[] = {
-    {"agent_message_chunk", {"content"}},
-    {"agent_thought_chunk", {"content"}},
-    {"tool_call", {"toolCallId", "title"}},
-    {"tool_call_update", {"toolCallId"}},
-    {"plan", {"entries"}},
-    {"usage_update", {"used", "size"}},
-};
-
-static bool is_proper(weft_rendering *rendering, const weft_json *update) {
-    const char *kind = weft__render_text(rendering, update, "sessionUpdate", "");
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        bool proper = strcmp(kinds[i].kind, kind) == 0;
-        for (size_t m = 0; m < 2 && proper && kinds[i].must[m]; m++)
-            proper = weft_get(update, kinds[i].must[m]).text != NULL;
-        if (proper)
+/* What every client of version 1 takes. The person's words are told by the hub, so the agent's copy of them is not. Modes,
+ * options, commands and titles are told as state, also outside of a turn. Notices and
+ * compactions are for who announced them, and the hub does not. */
+static bool is_told(const char *kind) {
+    static const char *const told[] = {"agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan",
+                                       "usage_update"};
+    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
+        if (strcmp(told[i], kind) == 0)
             return true;
-    }
     return false;
 }
 
-static void tell_current(const struct update *about, const weft_json *update) {
+static void tell_shown(const struct update *about, const weft_json *update) {
     weft_buf shown = {0};
-    if (!is_proper(about->rendering, update))
-        return;
     int r = weft__acp_hide_terminals(update, about->hub->alloc, &shown);
     if (r < 0)
         weft__render_fail(about->rendering, r);
     else
         tell_update(about, r ? weft_raw(weft__buf_head(&shown), weft__buf_len(&shown)) : weft_copy(update));
     weft__buf_done(&shown, about->hub->alloc);
+}
+
+static void tell_fitted(const struct update *about, const char *kind, const weft_json *update) {
+    const weft_alloc *alloc = about->hub->alloc;
+    weft_buf fitted = {0};
+    weft_doc *doc = NULL;
+    int r = weft__acp_fit(kind, update, alloc, &fitted);
+    if (r > 0)
+        r = weft_doc_parse(weft__buf_head(&fitted), weft__buf_len(&fitted), alloc, &doc);
+    if (r >= 0)
+        tell_shown(about, doc ? weft_doc_root(doc) : update);
+    else if (r != -EBADMSG)
+        weft__render_fail(about->rendering, r);
+    weft_doc_free(doc);
+    weft__buf_done(&fitted, alloc);
+}
+
+static void tell_current(const struct update *about, const weft_json *update) {
+    const char *kind = weft__render_text(about->rendering, update, "sessionUpdate", "");
+    if (is_told(kind))
+        tell_fitted(about, kind, update);
 }
 
 /* An agent of the older form is heard as it speaks by those who speak so too. */
@@ -150,27 +154,56 @@ const acp_state *weft__acp_state(const char *name) {
     return NULL;
 }
 
+static void tell_fact(const struct update *about, const acp_state *state, const char *kind, const weft_json *value) {
+    weft_buf fitted = {0};
+    int r = weft__acp_fit_value(kind, value, about->hub->alloc, &fitted);
+    if (r >= 0)
+        tell_update(about, WEFT_OBJ({"sessionUpdate", weft_str(state->kind)},
+                                    {state->member,
+                                     r ? weft_raw(weft__buf_head(&fitted), weft__buf_len(&fitted)) : weft_copy(value)}));
+    else if (r != -EBADMSG)
+        weft__render_fail(about->rendering, r);
+    weft__buf_done(&fitted, about->hub->alloc);
+}
+
+static void tell_options(const struct update *about, const acp_state *state, const weft_json *value) {
+    weft__render_for(about->rendering, ACP_EDITOR_FLAGS, 0);
+    tell_fact(about, state, state->kind, value);
+    weft__render_for(about->rendering, 0, ACP_EDITOR_FLAGS);
+    tell_fact(about, state, ACP_FIT_SELECTS, value);
+    weft__render_for(about->rendering, 0, 0);
+}
+
 static void tell_state(const struct update *about, const weft_json *data) {
     const acp_state *state = weft__acp_state(weft__render_text(about->rendering, data, "name", ""));
     weft_json value = weft_get(data, "value");
-    if (state)
-        tell_update(about, WEFT_OBJ({"sessionUpdate", weft_str(state->kind)}, {state->member, weft_copy(&value)}));
+    if (state && strcmp(state->name, "options") == 0)
+        tell_options(about, state, &value);
+    else if (state)
+        tell_fact(about, state, state->kind, &value);
 }
 
 /* Who cannot be told for want of memory finds them out with the next turn. */
 void weft__acp_tell_commands(const weft_hub *hub, weft_hub_client *client, const weft_session *session) {
+    static const char kind[] = "available_commands_update";
     const char *commands = session->facts[WEFT_SESSION_COMMANDS];
     bool old = weft__hub_client_form(client, "acp") == ACP_OLD;
-    weft_buf out = {0};
-    if (!commands)
+    weft_buf out = {0}, fitted = {0};
+    weft_doc *doc = NULL;
+    if (!commands || weft_doc_parse(commands, strlen(commands), hub->alloc, &doc) < 0)
         return;
-    weft_val update = WEFT_OBJ({"sessionUpdate", weft_str("available_commands_update")},
-                               {"availableCommands", weft_raw(commands, strlen(commands))});
-    int r = old ? weft__acp_put_old(hub->alloc, weft__acp_old_update, update, &out) : 0;
+    int r = weft__acp_fit_value(kind, weft_doc_root(doc), hub->alloc, &fitted);
+    weft_val update = WEFT_OBJ({"sessionUpdate", weft_str(kind)},
+                               {"availableCommands", r > 0 ? weft_raw(weft__buf_head(&fitted), weft__buf_len(&fitted))
+                                                           : weft_raw(commands, strlen(commands))});
+    if (r >= 0 && old)
+        r = weft__acp_put_old(hub->alloc, weft__acp_old_update, update, &out);
     if (r >= 0)
         weft_notify(weft__hub_client_peer(client), "session/update",
                     WEFT_OBJ({old ? "session_id" : "sessionId", weft_str(session->id)},
                              {"update", old ? weft_raw(weft__buf_head(&out), weft__buf_len(&out)) : update}));
+    weft_doc_free(doc);
+    weft__buf_done(&fitted, hub->alloc);
     weft__buf_done(&out, hub->alloc);
 }
 
@@ -266,17 +299,34 @@ static void ask_in_old(const struct update *about, const char *question, weft_va
     weft__buf_done(&choices, alloc);
 }
 
+/* The tool call that is asked about, as a client can show it. A call without a name of its own, or none at all, has the
+ * question's. >0: ret has it; 0: it is well as it is; -EBADMSG: there is none; -ENOMEM. */
+static int fit_call(const weft_alloc *alloc, const weft_json *call, weft_buf *ret) {
+    weft_buf fitted = {0};
+    weft_doc *doc = NULL;
+    int r = weft__acp_fit("tool_call_update", call, alloc, &fitted);
+    if (r > 0)
+        r = weft_doc_parse(weft__buf_head(&fitted), weft__buf_len(&fitted), alloc, &doc);
+    int hidden = r < 0 ? r : weft__acp_hide_terminals(doc ? weft_doc_root(doc) : call, alloc, ret);
+    weft_doc_free(doc);
+    if (hidden != 0 || !weft__buf_len(&fitted)) {
+        weft__buf_done(&fitted, alloc);
+        return hidden;
+    }
+    *ret = fitted;
+    return 1;
+}
+
 static void ask_permission(const struct update *about, const weft_json *data) {
     const weft_alloc *alloc = about->hub->alloc;
     weft_json options = weft_get(data, "options"), call = weft_get(data, "detail"), title = weft_get(data, "title");
     const char *question = weft__render_text(about->rendering, data, "questionId", "");
     weft_buf written = {0}, shown = {0};
     int r = weft__render_wanted(about->rendering, about->session) ? write_options(&written, alloc, &options) : 0;
-    int hidden = r > 0 ? weft__acp_hide_terminals(&call, alloc, &shown) : 0;
-    r = hidden < 0 ? hidden : r;
-    bool named = weft__render_text(about->rendering, &call, "toolCallId", NULL) != NULL;
-    weft_val tool = !named       ? WEFT_OBJ({"toolCallId", weft_str(question)}, {"title", weft_copy(&title)})
-                    : hidden > 0 ? weft_raw(weft__buf_head(&shown), weft__buf_len(&shown))
+    int fitted = r > 0 ? fit_call(alloc, &call, &shown) : 0;
+    r = fitted < 0 && fitted != -EBADMSG ? fitted : r;
+    weft_val tool = fitted < 0   ? WEFT_OBJ({"toolCallId", weft_str(question)}, {"title", weft_copy(&title)})
+                    : fitted > 0 ? weft_raw(weft__buf_head(&shown), weft__buf_len(&shown))
                                  : weft_copy(&call);
     if (r > 0 && weft__render_variant(about->rendering) == ACP_OLD)
         ask_in_old(about, question, tool, &written);
@@ -306,6 +356,17 @@ static void tell_refused(const weft_hub *hub, weft_hub_client *client, const cha
                                          {"content", WEFT_OBJ({"type", weft_str("text")}, {"text", weft_str(text)})})}));
 }
 
+/* Some editors say of a page, too, what was filled in. */
+static bool is_page(const weft_hub *hub, const char *id) {
+    const weft_question *question = weft__question_find(hub->engine, id);
+    weft_doc *doc = NULL;
+    if (!question || !question->detail || weft_doc_parse(question->detail, strlen(question->detail), hub->alloc, &doc) < 0)
+        return false;
+    bool page = strcmp(weft_get_str(weft_doc_root(doc), "mode", ""), "url") == 0;
+    weft_doc_free(doc);
+    return page;
+}
+
 /* As with a permission: "cancel" of a turn that is being ended says nothing. */
 static void on_filled_in(const weft_hub *hub, weft_hub_client *client, const char *question, int r,
                          const weft_answer *answer) {
@@ -321,7 +382,7 @@ static void on_filled_in(const weft_hub *hub, weft_hub_client *client, const cha
     char why[WEFT_FORM_WHY];
     weft_question_answer given = {.option = cancelled ? WEFT_OPTION_DENIED : action,
                                   .by = weft__who(identity, who),
-                                  .content = accepted && content.text ? &content : NULL,
+                                  .content = accepted && content.text && !is_page(hub, question) ? &content : NULL,
                                   .why = why};
     if (weft__question_answer_with(hub->engine, question, &given, NULL, NULL) == -EDOM)
         tell_refused(hub, client, question, why);

@@ -39,22 +39,54 @@ static weft_val raw_text_or_none(const char *json) {
 }
 
 /* {currentModeId, availableModes}: which modes there are was said when it was opened, which one it is may have been said
- * later. */
+ * later. As it was said, or without what no client could show. */
 struct modes {
     weft_doc *doc;
+    weft_buf fitted;
     weft_member members[2];
 };
 
 static weft_val session_modes(const weft_hub *hub, const weft_session *session, struct modes *ret) {
     const char *all = session->facts[WEFT_SESSION_MODES], *current = session->facts[WEFT_SESSION_MODE];
-    ret->doc = NULL;
+    *ret = (struct modes){0};
     if (!all || weft_doc_parse(all, strlen(all), hub->alloc, &ret->doc) < 0)
         return weft_none();
     weft_json id = weft_get(weft_doc_root(ret->doc), "currentModeId");
     weft_json list = weft_get(weft_doc_root(ret->doc), "availableModes");
+    int r = list.text ? weft__acp_fit_value(ACP_FIT_MODES, &list, hub->alloc, &ret->fitted) : -EBADMSG;
     ret->members[0] = (weft_member){"currentModeId", current ? raw_text_or_none(current) : weft_copy(&id)};
-    ret->members[1] = (weft_member){"availableModes", weft_copy(&list)};
-    return id.text && list.text ? weft_obj(ret->members, 2) : weft_none();
+    ret->members[1] = (weft_member){
+        "availableModes", r > 0 ? weft_raw(weft__buf_head(&ret->fitted), weft__buf_len(&ret->fitted)) : weft_copy(&list)};
+    return weft_typeof(&id) == WEFT_STRING && r >= 0 ? weft_obj(ret->members, 2) : weft_none();
+}
+
+static void free_modes(const weft_hub *hub, struct modes *modes) {
+    weft_doc_free(modes->doc);
+    weft__buf_done(&modes->fitted, hub->alloc);
+}
+
+/* Which of its options this client can show. r < 0: there is nothing to say of them. */
+struct options {
+    weft_doc *doc;
+    weft_buf fitted;
+};
+
+static weft_val session_options(const weft_hub *hub, weft_req *req, const char *known, struct options *ret) {
+    weft_hub_client *client = weft__acp_client_of(hub, req);
+    bool flags = client && (weft__hub_client_flags(client) & ACP_EDITOR_FLAGS);
+    *ret = (struct options){0};
+    if (!known || weft_doc_parse(known, strlen(known), hub->alloc, &ret->doc) < 0)
+        return weft_none();
+    int r = weft__acp_fit_value(flags ? "config_option_update" : ACP_FIT_SELECTS, weft_doc_root(ret->doc), hub->alloc,
+                                &ret->fitted);
+    return r < 0   ? weft_none()
+           : r > 0 ? weft_raw(weft__buf_head(&ret->fitted), weft__buf_len(&ret->fitted))
+                   : weft_raw(known, strlen(known));
+}
+
+static void free_options(const weft_hub *hub, struct options *options) {
+    weft_doc_free(options->doc);
+    weft__buf_done(&options->fitted, hub->alloc);
 }
 
 /* For who is told positions: everything up to here has been. */
@@ -69,18 +101,20 @@ static weft_val position_now(const weft_hub *hub, const weft_hub_client *client,
 /* with_id: the caller does not know it yet. gap: why what it missed cannot be told; NULL: it was. */
 static int reply_session(weft_req *req, const weft_hub *hub, const weft_session *session, bool with_id, const char *gap) {
     struct modes modes;
+    struct options options;
     char position[ACP_POSITION];
     weft_hub_client *client = weft__acp_client_of(hub, req);
     weft_val at = position_now(hub, client, position);
     weft_val about = WEFT_OBJ({"weft/resumed", gap ? weft_bool(false) : weft_none()}, {"weft/reason", weft_str_or_none(gap)},
                               {ACP_META_POSITION, at});
     weft_val meta = gap || at.kind ? about : weft_none();
-    weft_val found = session_modes(hub, session, &modes);
+    weft_val found = session_modes(hub, session, &modes),
+             offered = session_options(hub, req, session->facts[WEFT_SESSION_OPTIONS], &options);
     int r = weft__acp_reply(hub, req,
                             WEFT_OBJ({"sessionId", with_id ? weft_str(session->id) : weft_none()}, {"modes", found},
-                                     {"configOptions", raw_text_or_none(session->facts[WEFT_SESSION_OPTIONS])},
-                                     {"_meta", meta}));
-    weft_doc_free(modes.doc);
+                                     {"configOptions", offered}, {"_meta", meta}));
+    free_modes(hub, &modes);
+    free_options(hub, &options);
     if (r >= 0 && client)
         weft__acp_tell_commands(hub, client, session);
     return r;
@@ -115,7 +149,8 @@ static int check_place(weft_req *req, const weft_hub *hub, const char *cwd, cons
         return refuse_exec(req, "another folder"), -EACCES;
     if (!may_choose && is_given(servers))
         return refuse_exec(req, "MCP servers"), -EACCES;
-    return 0;
+    const char *wrong = is_given(servers) && !weft__acp_is_old(hub, req) ? weft__acp_wrong_servers(servers) : NULL;
+    return wrong ? weft__reply_invalid(req, "/mcpServers", "%s", wrong), -EINVAL : 0;
 }
 
 /* ---- session/new ---- */
@@ -592,12 +627,17 @@ static void on_mode_set(void *ctx, int r, const weft_session *session, const cha
 /* All options come back, because one may change others. */
 static void on_option_set(void *ctx, int r, const weft_session *session, const char *error) {
     struct opening *opening = ctx;
-    const char *options = r >= 0 && session ? session->facts[WEFT_SESSION_OPTIONS] : NULL;
-    if (r < 0)
+    const char *known =
+        r >= 0 && session ? weft__session_fact(opening->hub->engine, session->id, WEFT_SESSION_OPTIONS) : NULL;
+    struct options options;
+    if (r < 0) {
         refuse_setting(opening->req, opening->session, r, error);
-    else
-        weft__acp_reply(opening->hub, opening->req,
-                        WEFT_OBJ({"configOptions", options ? raw_text_or_none(options) : weft_arr(NULL, 0)}));
+        free_opening(opening);
+        return;
+    }
+    weft_val offered = session_options(opening->hub, opening->req, known, &options);
+    weft__acp_reply(opening->hub, opening->req, WEFT_OBJ({"configOptions", offered.kind ? offered : weft_arr(NULL, 0)}));
+    free_options(opening->hub, &options);
     free_opening(opening);
 }
 
@@ -614,40 +654,53 @@ static int set_in_session(weft_req *req, const weft_hub *hub, const char *sessio
 }
 
 /* Only what the agent offers: it would refuse anything else, and if it is not running now, it would do so in the next turn.
- */
-static bool is_id_in_list(const weft_hub *hub, const char *list, const char *member, const char *id) {
+ * -ENOENT: there is no such thing; -EDOM: there is, and this is none of its values; -ENOMEM. */
+static int check_offered(const weft_hub *hub, const char *list, const char *member, const char *id, const weft_json *value) {
     weft_doc *doc = NULL;
-    if (!list || weft_doc_parse(list, strlen(list), hub->alloc, &doc) < 0)
-        return false;
+    int r = list ? weft_doc_parse(list, strlen(list), hub->alloc, &doc) : -ENOENT;
+    if (r < 0)
+        return r == -ENOMEM ? r : -ENOENT;
     weft_json items = member ? weft_get(weft_doc_root(doc), member) : *weft_doc_root(doc);
-    bool found = false;
-    for (weft_iter it = weft_iterate(&items); !found && weft_next(&it);)
-        found = strcmp(weft_get_str(&it.value, "id", ""), id) == 0;
+    r = -ENOENT;
+    for (weft_iter it = weft_iterate(&items); r == -ENOENT && weft_next(&it);)
+        if (strcmp(weft_get_str(&it.value, "id", ""), id) == 0)
+            r = !value || weft__acp_may_choose(&it.value, value) ? 0 : -EDOM;
     weft_doc_free(doc);
-    return found;
+    return r;
 }
 
-static int set_offered(weft_req *req, const weft_hub *hub, const struct set_params *in, const char *path,
-                       weft_session_fact fact, const char *member, const weft_session_setting *setting,
-                       weft_session_done *done) {
+struct offer {
+    weft_session_fact fact;
+    const char *member; /* where in the fact the list is; NULL: it is the fact */
+    const char *path;   /* of the name in the params */
+    const weft_json *value;
+};
+
+static int set_offered(weft_req *req, const weft_hub *hub, const struct set_params *in, const struct offer *offer,
+                       const weft_session_setting *setting, weft_session_done *done) {
     const weft_session *session = weft__session_find(hub->engine, in->sessionId);
     if (!session)
         return weft__acp_no_session(req, in->sessionId);
-    if (!is_id_in_list(hub, session->facts[fact], member, in->name))
-        return weft__reply_invalid(req, path, "the agent of this session offers no \"%.200s\"", in->name);
-    return set_in_session(req, hub, in->sessionId, setting, done);
+    int r = check_offered(hub, session->facts[offer->fact], offer->member, in->name, offer->value);
+    if (r == -ENOENT)
+        return weft__reply_invalid(req, offer->path, "the agent of this session offers no \"%.200s\"", in->name);
+    if (r == -EDOM)
+        return weft__reply_invalid(req, "/value", "that is none of the values of \"%.200s\"", in->name);
+    return r < 0 ? r : set_in_session(req, hub, in->sessionId, setting, done);
 }
 
 int weft__acp_on_set_mode(weft_req *req, const weft_json *params, void *ctx) {
     const struct set_params *in = weft_req_params(req);
     weft_json mode = weft_get(params, "modeId"), old = weft_get(params, "mode_id");
     weft_session_setting setting = {.name = "mode", .value = mode.text ? mode : old};
-    return set_offered(req, ctx, in, "/modeId", WEFT_SESSION_MODES, "availableModes", &setting, on_mode_set);
+    struct offer offer = {WEFT_SESSION_MODES, "availableModes", "/modeId", NULL};
+    return set_offered(req, ctx, in, &offer, &setting, on_mode_set);
 }
 
 int weft__acp_on_set_option(weft_req *req, const weft_json *params, void *ctx) {
     const struct set_params *in = weft_req_params(req);
     (void) params;
     weft_session_setting setting = {.name = "option", .option = in->name, .value = in->value};
-    return set_offered(req, ctx, in, "/configId", WEFT_SESSION_OPTIONS, NULL, &setting, on_option_set);
+    struct offer offer = {WEFT_SESSION_OPTIONS, NULL, "/configId", &in->value};
+    return set_offered(req, ctx, in, &offer, &setting, on_option_set);
 }

@@ -147,8 +147,9 @@ static int call_initialize(weft_driver_process *process) {
     weft_val fs = WEFT_OBJ({"readTextFile", offers_method(process, "fs/read_text_file")},
                            {"writeTextFile", offers_method(process, "fs/write_text_file")});
     weft_val elicitation = WEFT_OBJ({"form", weft_obj(NULL, 0)}, {"url", weft_obj(NULL, 0)});
-    weft_val able =
-        WEFT_OBJ({"fs", fs}, {"terminal", offers_method(process, "terminal/create")}, {"elicitation", elicitation});
+    weft_val options = WEFT_OBJ({"configOptions", WEFT_OBJ({"boolean", weft_obj(NULL, 0)})});
+    weft_val able = WEFT_OBJ({"fs", fs}, {"terminal", offers_method(process, "terminal/create")},
+                             {"elicitation", elicitation}, {"session", options});
     weft_val info = WEFT_OBJ({"name", weft_str("weft")}, {"title", weft_str("Weft")}, {"version", weft_str(weft_version())});
     int64_t most = process->agent->timeout_ms; /* a task does not wait longer for its beginning than for its end */
     weft_call_opts opts = {

@@ -485,6 +485,8 @@ const weft_session *weft__session_find_own(const weft_engine *engine, const char
 /* Is it in a mode that is known to change nothing, as its agent said last, also when that is not stored yet? An agent in
  * such a mode does not write; should it try all the same, it does not do so through us. */
 bool weft__session_only_reads(const weft_engine *engine, const char *id);
+/* What its agent said last of this, as JSON, also when that is not stored yet: for who has set it. NULL: nothing. */
+const char *weft__session_fact(const weft_engine *engine, const char *id, weft_session_fact fact);
 const weft_session *weft__session_newest(const weft_engine *engine);
 const weft_session *weft__session_older(const weft_engine *engine, const weft_session *session);
 

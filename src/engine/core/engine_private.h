@@ -522,6 +522,8 @@ void weft__session_tidy(weft_engine *engine);
 /* session_facts.c */
 /* The agent says that this holds for a session: it is stored if it is news. */
 void weft__session_told(weft_engine *engine, const char *id, const char *name, const weft_json *value);
+/* A person set this, and the agent does not say itself what came of it: all who follow the session are told. */
+void weft__session_told_setting(weft_engine *engine, const char *id, const weft_session_setting *set);
 /* The agent's own name for it; NULL: it cannot be gone on with. */
 void weft__session_named(weft_engine *engine, const char *id, const char *agent_session);
 void weft__facts_send(weft_engine *engine);

@@ -345,17 +345,27 @@ static int send_set(command *made) {
                                {"by", weft_str_or_none(made->by)}));
 }
 
+/* An agent that answers with all its options has said what came of it; otherwise it is what was asked for. */
+static void tell_setting(const command *made, const weft_json *result) {
+    weft_json options = result ? weft_get(result, "configOptions") : (weft_json){0};
+    weft_session_setting setting = {made->name, made->option, *weft_doc_root(made->value)};
+    if (weft_typeof(&options) != WEFT_ARRAY)
+        weft__session_told_setting(made->engine, made->id, &setting);
+}
+
 /* The agent took it, or has no longer a process that could. */
 static void set_by_agent(void *ctx, int r, const weft_json *result, const char *error) {
     command *made = ctx;
-    (void) result;
-    if (r == -ENOTCONN || r == -EPIPE)
+    if (r == -ENOTCONN || r == -EPIPE) {
         r = 0;
+        result = NULL;
+    }
     keep_why(made, r < 0 ? error : NULL);
     known_session *session;
     if (r >= 0) /* somebody may be closing it by now */
         r = find_free_session(made->engine, made->id, &session);
     if (r >= 0) {
+        tell_setting(made, result);
         weft__facts_send(made->engine); /* what the agent said of it is stored first, so that who asked finds it */
         r = send_set(made);
     }
@@ -407,7 +417,10 @@ static int begin_setting(command *made, known_session *session, const weft_sessi
                 : weft_doc_keep(&setting->value, made->engine->alloc, &made->value);
     if (r >= 0 && strcmp(setting->name, "title") != 0)
         r = ask_to_set(made, session, setting);
-    return r == 0 ? send_set(made) : r;
+    if (r != 0)
+        return r;
+    tell_setting(made, NULL);
+    return send_set(made);
 }
 
 int weft__session_set_for(weft_engine *engine, weft_request *request, const char *id, const weft_session_setting *setting,

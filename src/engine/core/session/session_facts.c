@@ -72,6 +72,73 @@ void weft__session_told(weft_engine *engine, const char *id, const char *name, c
     }
 }
 
+/* ---- what people set ---- */
+
+const char *weft__session_fact(const weft_engine *engine, const char *id, weft_session_fact fact) {
+    const known_session *session = weft__session_known(engine, id);
+    return session ? newest_fact(session, fact) : NULL;
+}
+
+static int put_option(weft_buf *out, const weft_alloc *alloc, const weft_json *option, const weft_json *value) {
+    int r = weft__buf_put_text(out, alloc, "{");
+    for (weft_iter it = weft_iterate(option); r >= 0 && weft_next(&it);) {
+        if (weft_name_is(&it, "currentValue"))
+            continue;
+        r = weft__buf_put(out, alloc, it.name.text, it.name.len);
+        if (r >= 0)
+            r = weft__buf_put_text(out, alloc, ":");
+        if (r >= 0)
+            r = weft__buf_put(out, alloc, it.value.text, it.value.len);
+        if (r >= 0)
+            r = weft__buf_put_text(out, alloc, ",");
+    }
+    if (r >= 0)
+        r = weft__buf_put_text(out, alloc, "\"currentValue\":");
+    if (r >= 0)
+        r = weft__buf_put(out, alloc, value->text, value->len);
+    return r < 0 ? r : weft__buf_put_text(out, alloc, "}");
+}
+
+/* The options as they were said, with another value of this one. */
+static int put_options(weft_buf *out, const weft_alloc *alloc, const weft_json *options, const weft_session_setting *set) {
+    int r = weft__buf_put_text(out, alloc, "[");
+    bool first = true;
+    for (weft_iter it = weft_iterate(options); r >= 0 && weft_next(&it); first = false) {
+        if (!first)
+            r = weft__buf_put_text(out, alloc, ",");
+        if (r >= 0 && weft__field_is(&it.value, "id", set->option))
+            r = put_option(out, alloc, &it.value, &set->value);
+        else if (r >= 0)
+            r = weft__buf_put(out, alloc, it.value.text, it.value.len);
+    }
+    return r < 0 ? r : weft__buf_put_text(out, alloc, "]");
+}
+
+/* What cannot be made for want of memory is said by the agent when it is opened next. */
+static void note_option(weft_engine *engine, known_session *session, const weft_session_setting *set) {
+    const char *known = newest_fact(session, WEFT_SESSION_OPTIONS);
+    weft_doc *doc = NULL, *made = NULL;
+    weft_buf out = {0};
+    int r = known ? weft_doc_parse(known, strlen(known), engine->alloc, &doc) : -ENOENT;
+    if (r >= 0 && weft_typeof(weft_doc_root(doc)) == WEFT_ARRAY)
+        r = put_options(&out, engine->alloc, weft_doc_root(doc), set);
+    if (r >= 0 && weft__buf_len(&out))
+        r = weft_doc_parse(weft__buf_head(&out), weft__buf_len(&out), engine->alloc, &made);
+    if (made)
+        note_fact(engine, session, WEFT_SESSION_OPTIONS, weft_doc_root(made));
+    weft_doc_free(made);
+    weft_doc_free(doc);
+    weft__buf_done(&out, engine->alloc);
+}
+
+void weft__session_told_setting(weft_engine *engine, const char *id, const weft_session_setting *set) {
+    known_session *session = weft__session_known(engine, id);
+    if (session && strcmp(set->name, "mode") == 0)
+        note_fact(engine, session, WEFT_SESSION_MODE, &set->value);
+    else if (session && set->option)
+        note_option(engine, session, set);
+}
+
 void weft__session_named(weft_engine *engine, const char *id, const char *agent_session) {
     const known_session *session = weft__session_known(engine, id);
     struct draft draft = {.engine = engine};
