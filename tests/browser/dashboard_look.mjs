@@ -8,7 +8,8 @@ import { follow } from '../interop/hub.mjs';
 import { same, source, test } from '../interop/kit.mjs';
 import { DESKTOP, PHONE, TABLET, axe, check, checkSilence, chromium, openPage, run, startHub } from './dashboard_kit.mjs';
 
-const hub = await startHub({ config: { mcp: { servers: { elsewhere: { command: '/nonexistent/a-server-that-is-not-installed-here', args: ['stdio'] } } } } });
+const gates = { test: ['/bin/sh', '-c', 'echo "a.c:1:2: error: no"; exit 1'], lint: ['true'] };
+const hub = await startHub({ config: { tasks: { gates }, mcp: { servers: { elsewhere: { command: '/nonexistent/a-server-that-is-not-installed-here', args: ['stdio'] } } } } });
 const { call, ended, event } = await follow(hub);
 const browser = await chromium();
 fs.writeFileSync(path.join(hub.folder, 'index.html'), '<!doctype html><h1>Hello</h1>');
@@ -16,7 +17,7 @@ const submit = async prompt => (await call('task.submit', { prompt })).taskId;
 const sessionOf = taskId => event(one => one.type === 'task.queued' && one.data.taskId === taskId, 'the task').then(one => one.data.sessionId);
 
 /* Empty, then with something of everything. */
-const EMPTY = ['#/inbox', '#/tasks', '#/sessions', '#/health', '#/devices', '#/traffic'];
+const EMPTY = ['#/inbox', '#/tasks', '#/gated', '#/sessions', '#/health', '#/devices', '#/traffic'];
 let full;
 async function fillHub() {
     const said = await submit('echo # Head\n\nText with `code`, **bold** and a [link](https://example.org/).\n\n- one\n- two\n\n```c\nint x;\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n');
@@ -29,7 +30,9 @@ async function fillHub() {
     await event(one => one.type === 'question.asked' && one.data.taskId === asks, 'a question');
     await call('token.add', { name: 'phone', scopes: 'read work' });
     await call('mcp/tools', { server: 'elsewhere' }).catch(() => {}); /* Health says why it is not there */
-    full = ['#/inbox', '#/tasks', '#/sessions', `#/session/${await sessionOf(said)}`, `#/session/${await sessionOf(asks)}`, `#/changes/task/${edit}`, '#/files/index.html', '#/preview', '#/traffic', '#/health', '#/devices'];
+    const { taskId: gated } = await call('sendTask', { prompt: 'echo until it passes', gates: ['test', 'lint'], maxIterations: 1 });
+    await call('awaitTask', { taskId: gated }).catch(() => {});
+    full = ['#/gated', `#/gated/${gated}`, '#/inbox', '#/tasks', '#/sessions', `#/session/${await sessionOf(said)}`, `#/session/${await sessionOf(asks)}`, `#/changes/task/${edit}`, '#/files/index.html', '#/preview', '#/traffic', '#/health', '#/devices'];
 }
 
 async function lookAt(addresses, options) {
@@ -121,6 +124,27 @@ test('a key that is pressed while a screen comes is for that screen', async () =
     await page.context().close();
 });
 
+test('Enter presses the button that has the focus, also where Enter has a meaning of its own', async () => {
+    const asks = await submit('write by Enter');
+    const page = await openPage(browser, hub, `#/session/${await sessionOf(asks)}`);
+    await page.getByRole('button', { name: 'Allow once' }).focus();
+    await page.keyboard.press('Enter');
+    await ended(asks);
+    await page.locator('.turn-end a').waitFor();
+    const slow = await submit('slow 50s by Enter');
+    await page.goto(`http://${hub.host}/#/session/${await sessionOf(slow)}`);
+    await page.getByRole('button', { name: 'Stop' }).focus();
+    await page.keyboard.press('Enter');
+    await ended(slow);
+    const denied = await submit('write by Enter, or not');
+    await page.goto(`http://${hub.host}/#/inbox/${(await event(one => one.type === 'question.asked' && one.data.taskId === denied, 'a question')).data.questionId}`);
+    await page.locator('.question .options-deny button').first().focus();
+    await page.keyboard.press('Enter');
+    await ended(denied);
+    checkSilence(page);
+    await page.context().close();
+});
+
 test('everything by keyboard alone', async () => {
     if (!full)
         await fillHub();
@@ -205,6 +229,8 @@ test('everything by keyboard alone', async () => {
 });
 
 test('sizes: 60 KB for Inbox, Tasks and Session, 150 KB for everything, and no request to another host', async () => {
+    if (!full)
+        await fillHub();
     const loaded = new Map(), elsewhere = [];
     const page = await openPage(browser, hub, '');
     page.on('request', request => new URL(request.url()).host !== hub.host && !/^(data|blob):/.test(request.url()) && elsewhere.push(request.url()));
@@ -216,7 +242,7 @@ test('sizes: 60 KB for Inbox, Tasks and Session, 150 KB for everything, and no r
         return bytes;
     };
     await page.context().clearCookies({ name: 'none' });
-    for (const address of ['', '#/tasks', full[3]]) {
+    for (const address of ['', '#/tasks', full.find(one => one.startsWith('#/session/'))]) {
         await page.goto(`http://${hub.host}/${address}`);
         await page.waitForTimeout(500);
     }

@@ -9,7 +9,10 @@ import { same, source, test } from '../interop/kit.mjs';
 import { TABLET, check, checkSilence, chromium, openPage, run, startHub } from './dashboard_kit.mjs';
 
 const agent = { driver: 'acp', command: [process.execPath, path.join(source, 'tests/agents/shower.mjs')] };
-const hub = await startHub({ config: { agents: { shower: agent }, default_agent: 'shower' } });
+/* Passes when it has run twice: the agent of a gated task leaves a line each time. */
+const gates = { test: ['/bin/sh', '-c', '[ "$(wc -l < tries)" -ge 2 ] || { echo "src/a.c:3:5: error: it is <b>wrong</b>"; exit 1; }'], lint: ['true'], never: ['/bin/sh', '-c', 'echo no such luck; exit 3'] };
+const agents = { shower: agent, tries: { driver: 'cli', command: ['/bin/sh', '-c', 'echo tried >> tries'] }, sleeper: { driver: 'cli', command: ['/bin/sh', '-c', 'sleep 600'] } };
+const hub = await startHub({ config: { agents, default_agent: 'shower', tasks: { gates } } });
 const put = (name, text) => fs.writeFileSync(path.join(hub.folder, name), text);
 const { call, ended, event, session } = await follow(hub);
 const browser = await chromium();
@@ -62,6 +65,108 @@ test('a terminal: what it prints while it runs, and the whole of it at the end',
     const said = page.locator('.tool-body pre', { hasText: 'then: over' });
     await said.waitFor();
     check(/^first[\s\S]*then: over\s+exit code 3$/.test((await said.textContent()).trim()), await said.textContent());
+    checkSilence(page);
+    await page.context().close();
+});
+
+test('a terminal: somebody types into it by keyboard, and what the agent tells meanwhile does not disturb', async () => {
+    const taskId = await submit('terminal');
+    const page = await openPage(browser, hub, `#/session/${await sessionOf(taskId)}`);
+    const line = page.getByLabel('Type into the terminal');
+    await line.waitFor();
+    await line.fill('half a line');
+    await page.getByRole('button', { name: 'Follow' }).click(); /* the rows are painted anew */
+    same(await line.inputValue(), 'half a line');
+    await line.fill('typed here');
+    await page.keyboard.press('Enter');
+    await page.locator('.turn-end').waitFor();
+    await page.locator('.tool-body pre', { hasText: 'then: typed here' }).waitFor();
+    same(await line.count(), 0, 'a line to type into when the program has ended');
+    const stopped = await submit('terminal');
+    await page.goto(`http://${hub.host}/#/session/${await sessionOf(stopped)}`);
+    await line.waitFor();
+    await page.getByRole('button', { name: 'Ctrl C' }).click();
+    await page.locator('.turn-end').waitFor();
+    checkSilence(page);
+    await page.context().close();
+});
+
+test('a terminal: who may only look cannot type', async () => {
+    const { token } = await call('token.add', { name: 'looker', scopes: 'read' });
+    const taskId = await submit('terminal');
+    const page = await openPage(browser, { host: hub.host, token }, `#/session/${await sessionOf(taskId)}`);
+    await page.locator('.terminal', { hasText: 'first' }).waitFor();
+    check(!await page.getByLabel('Type into the terminal').isVisible(), 'a line to type into');
+    const { terminals } = await call('terminal.list', {});
+    await call('terminal.write', { terminalId: terminals.find(one => one.taskId === taskId).id, text: 'over\n' });
+    await ended(taskId);
+    await page.context().close();
+});
+
+test('tables of Markdown: columns on the side that their line says, bars that are text', async () => {
+    const taskId = await submit('say\n\n| name | n | mid |\n|:---|---:|:--:|\n| a \\| b | 1 | x |\n');
+    await ended(taskId);
+    const page = await openPage(browser, hub, `#/session/${await sessionOf(taskId)}`);
+    await page.locator('.tablebox').waitFor();
+    same(await page.locator('.tablebox td').allTextContents(), ['a | b', '1', 'x']);
+    for (const cells of ['th', 'td'])
+        same(await page.locator(`.tablebox ${cells}`).evaluateAll(all => all.map(one => getComputedStyle(one).textAlign)), ['left', 'right', 'center']);
+    checkSilence(page);
+    await page.context().close();
+});
+
+test('gated tasks: sent from the page, their iterations, what the gates said, and who is told when one failed', async () => {
+    const page = await openPage(browser, hub, '#/gated');
+    await page.getByText('No gated task yet').waitFor();
+    await page.getByRole('button', { name: 'New gated task' }).first().click();
+    await page.getByLabel('Prompt').fill('make it pass');
+    await page.getByLabel('Agent').selectOption('tries');
+    await page.getByLabel('never').uncheck();
+    check(!await page.getByLabel('Priority').isVisible(), 'gated tasks have no priority');
+    await page.getByLabel('Iterations at most').fill('3');
+    await page.getByRole('button', { name: /Submit/ }).click();
+    await page.waitForURL(/#\/gated\/gated-/);
+    await page.locator('.gated-about .state-completed').waitFor();
+    same(await page.locator('.gate h3').allTextContents(), ['test', 'lint']);
+    same(await page.locator('.gate .state').allTextContents(), ['passed', 'passed']);
+    same(await page.locator('.gated tbody tr').count(), 2, 'iterations');
+    await page.locator('.gated tbody tr').first().locator('.state-failed', { hasText: 'test' }).waitFor();
+    await page.locator('.gated-about', { hasText: 'iteration 2 of 3' }).waitFor();
+    /* One that fails is for the Inbox, until somebody has looked. */
+    fs.rmSync(path.join(hub.folder, 'tries'));
+    await page.goto(`http://${hub.host}/#/inbox`);
+    const failing = (await call('sendTask', { prompt: 'this cannot pass', gates: ['test', 'never'], agent: 'tries', maxIterations: 1 })).taskId;
+    const row = page.locator('.inbox-row', { hasText: 'this cannot pass' });
+    await row.waitFor();
+    await row.locator('a').click();
+    await page.locator('.failure', { hasText: 'after 1 iteration.' }).waitFor();
+    const other = await openPage(browser, hub, '#/inbox');
+    await page.getByRole('link', { name: 'Open it' }).click();
+    await page.waitForURL(new RegExp(`#/gated/${failing}`));
+    await page.locator('.gate', { hasText: 'src/a.c:3:5' }).getByRole('link', { name: 'src/a.c:3:5' }).waitFor();
+    await page.locator('.gate', { hasText: 'it is <b>wrong</b>' }).waitFor();
+    await page.locator('.gate', { hasText: 'no such luck' }).locator('.state-failed').waitFor();
+    await page.locator('.gated-error', { hasText: 'reason: gateFailed' }).waitFor();
+    await other.locator('.nav .count').waitFor({ state: 'hidden' }); /* what is chosen stays until one goes on */
+    await other.reload();
+    await other.waitForSelector('body[data-connection=live]');
+    await other.getByText('Nothing waits for you').waitFor();
+    same(await other.locator('.inbox-row', { hasText: 'this cannot pass' }).count(), 0);
+    await other.context().close();
+    /* One that runs, by keyboard: it goes on over a restart of the page, and is cancelled. */
+    const { taskId: long } = await call('sendTask', { prompt: 'it takes long', gates: ['test'], agent: 'sleeper' });
+    for (const key of ['g', 'g'])
+        await page.keyboard.press(key);
+    await page.locator('.gated-row', { hasText: 'it takes long' }).waitFor();
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(new RegExp(`#/gated/${long}`));
+    await page.locator('.gated-about', { hasText: 'the agent works' }).waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).focus();
+    await page.keyboard.press('Enter');
+    await page.waitForTimeout(1200); /* time goes on meanwhile; the focus stays */
+    await page.keyboard.press('Enter');
+    await page.locator('.gated-about .state-cancelled').waitFor();
     checkSilence(page);
     await page.context().close();
 });

@@ -345,11 +345,25 @@ const weft_param weft__wiggum_list_params[] = {
     WEFT_END(struct list_params),
 };
 
+/* The gates that sendTask may name. */
+static int write_configured(weft_buf *out, const weft_hub *hub) {
+    const weft_json *all = hub->gates ? weft__gates_configured(hub->gates) : NULL;
+    bool first = true;
+    int r = weft__buf_put(out, hub->alloc, "[", 1);
+    for (weft_iter it = all ? weft_iterate(all) : (weft_iter){0}; r >= 0 && all && weft_next(&it); first = false) {
+        weft_val name = weft_copy(&it.name);
+        r = first ? 0 : weft__buf_put(out, hub->alloc, ",", 1);
+        if (r >= 0)
+            r = weft__write_val(out, hub->alloc, &name);
+    }
+    return r < 0 ? r : weft__buf_put(out, hub->alloc, "]", 1);
+}
+
 int weft__wiggum_list(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     const struct list_params *in = weft_req_params(req);
     int64_t left = in->limit ? in->limit : LIST_USUAL;
-    weft_buf out = {0};
+    weft_buf out = {0}, configured = {0};
     bool first = true;
     (void) params;
     if (left < 1 || left > LIST_MOST)
@@ -365,7 +379,11 @@ int weft__wiggum_list(weft_req *req, const weft_json *params, void *ctx) {
     if (r >= 0)
         r = weft__buf_put(&out, hub->alloc, "]", 1);
     if (r >= 0)
-        r = weft_reply(req, WEFT_OBJ({"tasks", weft_raw(weft__buf_head(&out), weft__buf_len(&out))}));
+        r = write_configured(&configured, hub);
+    if (r >= 0)
+        r = weft_reply(req, WEFT_OBJ({"tasks", weft_raw(weft__buf_head(&out), weft__buf_len(&out))},
+                                     {"gates", weft_raw(weft__buf_head(&configured), weft__buf_len(&configured))}));
+    weft__buf_done(&configured, hub->alloc);
     weft__buf_done(&out, hub->alloc);
     return r;
 }

@@ -203,8 +203,8 @@ static void see_gates_end(gated_task *task, uint32_t passed) {
         end_gated(task, WEFT_GATED_STATE_COMPLETED, "", "");
     else if (task->next.iteration >= task->pub.max_iterations) {
         char why[WEFT_GATED_WHY];
-        snprintf(why, sizeof why, "The gate %s has not passed after %" PRId64 " iterations.", task->gates[failed],
-                 task->next.iteration);
+        snprintf(why, sizeof why, "The gate %s has not passed after %" PRId64 " iteration%s.", task->gates[failed],
+                 task->next.iteration, task->next.iteration == 1 ? "" : "s");
         end_gated(task, WEFT_GATED_STATE_FAILED, "gateFailed", why);
         task->next.failed_gate = (int) failed;
     } else {

@@ -1,11 +1,12 @@
-/* A new task: prompt, agent, priority, what it may do without asking. */
+/* A new task: prompt, agent, priority or gates, what it may do without asking. */
 import { h } from './dom.js';
 import { newKey } from './hub.js';
-import { button, dialog, field, report, select } from './ui.js';
+import { field } from './parts.js';
+import { button, dialog, report, select } from './ui.js';
 
 const PERMISSIONS = [['', 'as configured'], ['ask', 'ask for everything'], ['read', 'read without asking'], ['edit', 'read and edit without asking'], ['all', 'everything without asking']];
 
-export function compose(ctx, { prompt = '', agent = '' } = {}) {
+export function compose(ctx, { prompt = '', agent = '', gated = false } = {}) {
     if (!ctx.hub.may('work'))
         return report('No task was made', { message: 'this login may only look', reason: 'forbidden' });
     const text = h('textarea', { rows: '6', 'data-first': true, placeholder: 'What should be done?' });
@@ -15,6 +16,20 @@ export function compose(ctx, { prompt = '', agent = '' } = {}) {
     const priority = h('input', { type: 'number', value: '0', min: '-100', max: '100' });
     const permission = select(PERMISSIONS, '');
     const isolation = h('input', { type: 'checkbox' });
+    /* With gates it is a gated task: the agent tries until they pass. */
+    const gates = ctx.model.gated.gates.map(name => {
+        const box = h('input', { type: 'checkbox', id: `gate-${name}`, checked: gated, onchange: () => showTries() });
+        return { name, box, el: h('div.check', box, h('label', { for: box.id }, name)) };
+    });
+    const tries = h('input', { type: 'number', value: '10', min: '1', max: '100' });
+    const chosen = () => gates.filter(one => one.box.checked).map(one => one.name);
+    const triesField = field('Iterations at most', tries);
+    const priorityField = field('Priority', priority, 'Higher runs first.');
+    const showTries = () => {
+        triesField.hidden = !chosen().length;
+        priorityField.hidden = !triesField.hidden;
+    };
+    showTries();
     const key = newKey();
     return dialog('New task', close => {
         const send = async () => {
@@ -25,15 +40,17 @@ export function compose(ctx, { prompt = '', agent = '' } = {}) {
             const params = { prompt: text.value };
             if (who.value)
                 params.agent = who.value;
-            if (Number(priority.value))
+            if (chosen().length)
+                Object.assign(params, { gates: chosen(), maxIterations: Number(tries.value) || 10 });
+            else if (Number(priority.value))
                 params.priority = Number(priority.value);
             if (permission.value)
                 params.permission = permission.value;
             if (isolation.checked)
                 params.isolation = 'worktree';
-            const { taskId } = await ctx.hub.call('task.submit', params, { idempotencyKey: key });
+            const { taskId } = await ctx.hub.call(params.gates ? 'sendTask' : 'task.submit', params, { idempotencyKey: key });
             close();
-            openWhenKnown(ctx, taskId);
+            params.gates ? ctx.go(`#/gated/${taskId}`) : openWhenKnown(ctx, taskId);
         };
         const submit = button('Submit', 'The task was not submitted', send, { kind: 'primary', hint: 'Ctrl Enter' });
         text.addEventListener('keydown', event => {
@@ -42,7 +59,8 @@ export function compose(ctx, { prompt = '', agent = '' } = {}) {
                 submit.click();
             }
         });
-        return h('div.compose', field('Prompt', text), h('div.row', field('Agent', who), field('Priority', priority, 'Higher runs first.')),
+        return h('div.compose', field('Prompt', text), h('div.row', field('Agent', who), priorityField, triesField),
+            gates.length > 0 && h('fieldset.gates', h('legend', 'Gates that must pass'), gates.map(one => one.el)),
             h('div.row', field('It may', permission)), h('div.check', (isolation.id = 'isolation', isolation), h('label', { for: 'isolation' }, 'in a worktree of its own, on a branch of its own')),
             h('div.dialog-foot', h('button', { type: 'button', onclick: close }, 'Close'), submit));
     });

@@ -1,5 +1,5 @@
 /* The keyboard. One table for the whole page; a screen adds its own keys while it is shown. */
-export const GO = { i: 'inbox', t: 'tasks', s: 'sessions', f: 'files', p: 'preview', r: 'traffic', h: 'health', d: 'devices' };
+export const GO = { i: 'inbox', t: 'tasks', g: 'gated', s: 'sessions', f: 'files', p: 'preview', r: 'traffic', h: 'health', d: 'devices' };
 
 /* The list is long and seldom read: it comes when it is asked for. */
 export const showKeys = async () => (await import('./keys_list.js')).showKeys();
@@ -7,6 +7,9 @@ export const showKeys = async () => (await import('./keys_list.js')).showKeys();
 /* A dialog that was just closed keeps the focus for a moment; nobody types into it. */
 const isTyping = el => !el?.closest?.('dialog:not([open])') && isText(el);
 const isText = el => el?.isContentEditable || /^(TEXTAREA|SELECT)$/.test(el?.tagName) || el?.tagName === 'INPUT' && !/^(checkbox|radio|button)$/.test(el.type);
+
+/* Enter presses what has the focus. A row of the Inbox is chosen already when it has it: there it opens. */
+const isPressed = ({ key, target }) => key === 'Enter' && target.closest?.('button, summary, a[href]:not(.inbox-open)');
 
 const MOST_KEPT = 16; /* nobody types further ahead */
 
@@ -19,7 +22,7 @@ export function listenToKeys({ keys, go, back, coming }) {
         const open = document.querySelector('dialog[open]'), isBack = event.key === 'Escape' && !open;
         if (isBack && isTyping(event.target))
             return event.target.blur();
-        if (!isBack && (open || isTyping(event.target)))
+        if (!isBack && (open || isTyping(event.target) || isPressed(event)))
             return;
         const wasPrefix = prefix > Date.now();
         prefix = 0;

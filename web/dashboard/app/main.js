@@ -14,6 +14,7 @@ const SCREENS = {
     tasks: ['Tasks', 'tasks', () => import('./screen_tasks.js')],
     sessions: ['Sessions', 'session', () => import('./screen_sessions.js')],
     session: ['Session', 'session', () => import('./screen_session.js'), 'sessions'],
+    gated: ['Gated tasks', 'tasks', () => import('./screen_gated.js'), 'tasks'],
     changes: ['Changes', 'diff', () => import('./screen_changes.js'), 'tasks'],
     files: ['Files', 'files', () => import('./screen_files.js')],
     preview: ['Preview', 'preview', () => import('./screen_preview.js')],

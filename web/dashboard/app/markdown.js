@@ -221,13 +221,15 @@ function inlineNode(m, depth) {
 
 /* ---- one block ---- */
 
-const cells = line => line.trim().replace(/^\||\|$/g, '').split('|').map(cell => cell.trim());
+const cells = line => line.trim().replace(/^\||(?<!\\)\|$/g, '').split(/(?<!\\)\|/).map(cell => cell.trim());
+const SIDES = [[/^:.*:$/, 'center'], [/:$/, 'right']];
 
 function table(lines) {
-    const [head, , ...rows] = lines.map(cells);
+    const [head, marks, ...rows] = lines.map(cells);
+    const sides = marks.map(mark => ({ textAlign: SIDES.find(([is]) => is.test(mark))?.[1] }));
     return h('div.tablebox', { tabindex: '0', role: 'group', 'aria-label': 'Table' }, h('table',
-        h('thead', h('tr', head.map(cell => h('th', { scope: 'col' }, inline(cell))))),
-        h('tbody', rows.map(row => h('tr', head.map((_, i) => h('td', inline(row[i] ?? ''))))))));
+        h('thead', h('tr', head.map((cell, i) => h('th', { scope: 'col', style: sides[i] }, inline(cell))))),
+        h('tbody', rows.map(row => h('tr', head.map((_, i) => h('td', { style: sides[i] }, inline(row[i] ?? ''))))))));
 }
 
 export function renderBlock(block) {

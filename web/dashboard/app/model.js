@@ -3,9 +3,10 @@
 import { isFinal } from './hub.js';
 import { perFrame, signal } from './store.js';
 
+const GATED_MS = 200;
 const FIRST_PAGE = 200, PAGE = 1000, MOST_TASKS = 20_000;
 const TYPES = ['task.queued', 'task.started', 'task.retrying', 'task.completed', 'task.failed', 'task.cancelled', 'task.changed', 'task.undone', 'task.merged', 'task.discarded', 'task.seen',
-    'worktree.', 'question.', 'session.created', 'session.closed', 'session.resumed', 'session.deleted', 'session.set', 'approval.', 'agent.chosen', 'notice', 'hub.started', 'removed'];
+    'worktree.', 'question.', 'session.created', 'session.closed', 'session.resumed', 'session.deleted', 'session.set', 'approval.', 'agent.chosen', 'notice', 'hub.started', 'removed', 'gated.'];
 
 const ms = text => text ? Date.parse(text) : 0;
 const numberOf = id => Number(/(\d+)$/.exec(id)?.[1] ?? 0);
@@ -23,6 +24,8 @@ export class Model {
     version = signal(0);
     total = signal(0);
     error = signal(null);
+    gated = { tasks: [], gates: [] }; /* as the hub lists them, the newest first; names of gates */
+    #gatedTimer;
     #listeners = new Set();
     #sorted = null;
     #more = false; /* tasks that were not read yet */
@@ -68,6 +71,7 @@ export class Model {
             this.error.value = null;
             this.ready.value = true;
             this.changed();
+            this.#lookAtGated();
             this.#more = page.more;
             this.#loadRest();
         } catch (error) {
@@ -78,6 +82,14 @@ export class Model {
             else
                 setTimeout(() => this.load(), 1000);
         }
+    }
+    /* They are few and change seldom: all anew, a moment after something happened to one. */
+    #lookAtGated() {
+        this.#gatedTimer ??= setTimeout(async () => {
+            this.#gatedTimer = undefined;
+            this.gated = await this.hub.call('gated.list', {}).catch(() => this.gated);
+            this.changed();
+        }, GATED_MS);
     }
     #page(before) {
         return this.hub.call('task.page', before ? { limit: PAGE, before } : { limit: FIRST_PAGE });
@@ -141,8 +153,17 @@ export class Model {
     openQuestions() {
         return [...this.questions.values()].filter(one => one.state === 'open').sort((a, b) => a.created - b.created);
     }
+    /* The newest first, and gated tasks behind them. */
+    failures() {
+        return [...this.list().filter(task => task.state === 'failed'), ...this.gated.tasks.map(one => this.#gatedFailure(one)).filter(Boolean)];
+    }
     unseenFailures() {
-        return this.list().filter(task => task.state === 'failed' && !task.seen);
+        return this.failures().filter(task => !task.seen);
+    }
+    /* A gated task that failed counts as seen when its last iteration does. Where the agent failed, that task says so already. */
+    #gatedFailure(one) {
+        const turn = one.state === 'failed' && this.sessionTasks(one.sessionId).findLast(task => task.created <= ms(one.endedAt));
+        return turn && turn.state !== 'failed' && { ...turn, id: one.taskId, prompt: one.prompt, state: 'failed', ended: ms(one.endedAt), error: one.error, reason: one.reason, cut: false, gated: one, turn };
     }
     sessionTasks(id) {
         const session = this.sessions.get(id);
@@ -167,6 +188,8 @@ export class Model {
     #take(event) {
         this.#fold(event);
         this.#meanwhile?.push(event);
+        if (event.data.gatedId)
+            this.#lookAtGated();
         for (const listener of this.#listeners)
             listener(event);
         this.changed();

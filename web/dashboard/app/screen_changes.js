@@ -6,7 +6,8 @@ import { fill, h, icon } from './dom.js';
 import { Refusal, explain } from './hub.js';
 import { isOver } from './model.js';
 import { brief, count, size } from './text.js';
-import { button, empty, errorBox, loading, plusMinus, say, twice } from './ui.js';
+import { empty, loading } from './parts.js';
+import { button, errorBox, plusMinus, say, twice } from './ui.js';
 import { VirtualList } from './vlist.js';
 
 const LONG = 400; /* lines of a file that is folded at first */

@@ -2,7 +2,8 @@
 import { fill, h } from './dom.js';
 import { explain } from './hub.js';
 import { ago } from './text.js';
-import { button, command, copyText, dialog, errorBox, field, select, twice, when } from './ui.js';
+import { command, field } from './parts.js';
+import { button, copyText, dialog, errorBox, select, twice, when } from './ui.js';
 
 const SCOPES = [['read', 'read: look'], ['read work', 'read and work: submit, answer'], ['read work admin metrics', 'everything'], ['metrics', 'metrics only']];
 const EXPIRES = [['0', 'never'], ['86400', 'in a day'], ['2592000', 'in 30 days'], ['31536000', 'in a year']];

@@ -4,7 +4,8 @@ import { lineRow } from './diffview.js';
 import { fill, h, icon } from './dom.js';
 import { explain } from './hub.js';
 import { cleanOutput, count, size } from './text.js';
-import { button, copyText, empty, errorBox, loading, when } from './ui.js';
+import { empty, loading } from './parts.js';
+import { button, copyText, errorBox, when } from './ui.js';
 import { VirtualList } from './vlist.js';
 
 const GIT = { M: 'changed', A: 'added', D: 'deleted', R: 'renamed', U: 'new', C: 'in conflict' };

@@ -2,11 +2,11 @@
 import { fill, h, icon, keyed, setText } from './dom.js';
 import { QuestionCard, questionTitle } from './question.js';
 import { agentAt, brief, count, hubOf } from './text.js';
-import { badge, button, command, empty, when } from './ui.js';
+import { badge, button, when } from './ui.js';
 
 function entries(model, keep) {
     const questions = [...model.questions.values()].filter(one => one.state === 'open' || one.id === keep).map(one => ({ id: one.id, kind: 'question', time: one.created, question: one }));
-    const failures = model.list().filter(one => one.state === 'failed' && (!one.seen || one.id === keep)).map(one => ({ id: one.id, kind: 'failure', time: one.ended, task: one }));
+    const failures = model.failures().filter(one => !one.seen || one.id === keep).map(one => ({ id: one.id, kind: 'failure', time: one.ended, task: one }));
     return [...questions, ...failures].sort((a, b) => a.time - b.time);
 }
 
@@ -15,8 +15,16 @@ const REASONS = {
     timeout: 'It took longer than it may.', notInstalled: 'The agent is not installed here.', refused: 'The agent refused.', costLimit: 'It reached the limit of what it may cost.', daemonStopped: 'The hub stopped while it ran.',
 };
 
+const addressOf = task => task.gated ? `#/gated/${task.id}` : `#/session/${task.sessionId}`;
+
 export function failureCard(ctx, task, onSeen) {
     const retry = button('Try again', 'The task was not submitted', async () => {
+        if (task.gated) {
+            const { prompt, gates, maxIterations, agent } = task.gated;
+            const { taskId } = await ctx.hub.call('sendTask', { prompt, gates, maxIterations, agent });
+            await onSeen?.();
+            return ctx.go(`#/gated/${taskId}`);
+        }
         const { taskId } = await ctx.hub.call('task.submit', { prompt: (await fullPrompt(ctx, task)), agent: task.agent || undefined, hub: hubOf(task.id) });
         await onSeen?.();
         ctx.go(`#/session/${ctx.model.tasks.get(taskId)?.sessionId ?? task.sessionId}`);
@@ -27,23 +35,18 @@ export function failureCard(ctx, task, onSeen) {
             h('dt', 'why'), h('dd', h('pre.mono', { tabindex: '0', role: 'group', 'aria-label': 'Error' }, task.error || 'It gave no error.')), REASONS[task.reason] && [h('dt', ''), h('dd', REASONS[task.reason])],
             h('dt', 'next'), h('dd', 'Look at what it said last, then try again or say more in its session.'), task.reason && [h('dt', 'reason'), h('dd', h('code', task.reason))]),
         h('div.card-foot', h('div.options', h('div', onSeen && button('Mark as seen', 'It was not marked as seen', onSeen)),
-            h('div.options-allow', retry, h('a.button.primary', { href: `#/session/${task.sessionId}` }, 'Open the session')))));
+            h('div.options-allow', retry, h('a.button.primary', { href: addressOf(task) }, task.gated ? 'Open it' : 'Open the session')))));
 }
 
 async function fullPrompt(ctx, task) {
     return task.cut ? (await ctx.hub.call('task.get', { taskId: task.id })).prompt : task.prompt;
 }
 
-/* title: on a screen that is not the Inbox. */
+/* What to try first: read once, so it comes when it is shown. title: on a screen that is not the Inbox. */
 export function teach(ctx, title) {
-    const go = (label, prompt) => button(label, 'The task was not submitted', () => ctx.compose({ prompt }));
-    const only = ctx.model.agents.filter(one => one.found).length < 2;
-    return h('div', empty(title ?? 'Nothing waits for you', title ? 'Three things to try:' : 'When an agent asks something, or a task fails, it is here. Three things to try:', [
-        ['Say hello: an agent answers, and you see it as it does.', h('div.try', go('Say hello', 'hello'), command('weft task submit --wait "hello"'))],
-        ['Let it write a file: it asks before it changes anything, and the question comes into the Inbox.', h('div.try', go('Write a file', 'write a file'), command('weft task submit "write a file"'))],
-        ['See what was done: state, time and attempts of every task.', h('div.try', h('a.button', { href: '#/tasks' }, 'Open Tasks'), command('weft task list'))],
-    ]), only && h('div.empty', h('h2', 'Only the demo agent is here'), h('p', 'It is built in and costs nothing, but has no model behind it. To install one that has:'),
-        ctx.model.agents.filter(one => !one.found && one.package).slice(0, 3).map(one => h('div.agent-advice', h('b', one.name), h('span.dim', one.about), command(`weft agents install ${one.name}`)))));
+    const el = h('div.advice');
+    import('./teach.js').then(({ fillWithAdvice }) => fillWithAdvice(el, ctx, title));
+    return el;
 }
 
 export function screen(ctx) {
@@ -112,7 +115,7 @@ export function screen(ctx) {
         const none = !shown.length && model.ready.peek();
         el.classList.toggle('is-empty', none);
         if (none) {
-            if (!el.querySelector('.empty'))
+            if (!el.querySelector('.advice'))
                 fill(el, teach(ctx));
             chosen = null;
             ctx.setTitle('Inbox');
@@ -147,9 +150,8 @@ export function screen(ctx) {
             j: () => move(1), k: () => move(-1), a: () => card?.press('allow'), d: () => card?.press('deny'),
             Enter: () => {
                 const one = shown.find(entry => entry.id === chosen);
-                const sessionId = one?.question ? one.question.sessionId : one?.task.sessionId;
-                if (sessionId)
-                    ctx.go(`#/session/${sessionId}`);
+                if (one?.task || one?.question.sessionId)
+                    ctx.go(addressOf(one.task ?? one.question));
             },
         },
     };
@@ -158,7 +160,8 @@ export function screen(ctx) {
 export async function seen(ctx, task) {
     if (task.seen)
         return;
-    await ctx.hub.call('task.seen', { taskIds: [task.id] });
-    task.seen = true;
+    const marked = task.turn ?? task;
+    await ctx.hub.call('task.seen', { taskIds: [marked.id] });
+    marked.seen = task.seen = true;
     ctx.model.changed();
 }

@@ -5,7 +5,8 @@ import { previewParent } from '../../weft/preview.js';
 import { fill, h, icon } from './dom.js';
 import { explain } from './hub.js';
 import { clock, count, duration } from './text.js';
-import { badge, button, command, empty, errorBox, report } from './ui.js';
+import { command, empty } from './parts.js';
+import { badge, button, errorBox, report } from './ui.js';
 
 const MOST_LINES = 500;
 const MODULES = ['weft.js', 'preview.js'];

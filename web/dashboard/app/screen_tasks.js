@@ -2,7 +2,7 @@
 import { fill, h, icon, setText } from './dom.js';
 import { isOver } from './model.js';
 import { agentAt, brief, count, duration, number } from './text.js';
-import { badge, button, empty, filesChanged, report, say, twice, when } from './ui.js';
+import { badge, button, filesChanged, report, say, twice, when } from './ui.js';
 import { VirtualList } from './vlist.js';
 import { teach } from './screen_inbox.js';
 
@@ -57,7 +57,7 @@ export function screen(ctx) {
         h(`span.task-${['state', 'title', 'changes', 'agent', 'age', 'took', 'attempts'][i]}`, { role: 'columnheader' }, name)));
     const table = h('div.task-table', { role: 'table', 'aria-label': 'Tasks' }, h('div', { role: 'rowgroup' }, head), list.el);
     const body = h('div.tasks-body');
-    fill(ctx.tools, button('New task', 'No task was made', () => ctx.compose(), { kind: 'primary', iconName: 'plus', hint: 'c' }));
+    fill(ctx.tools, h('a.button', { href: '#/gated' }, 'Gated tasks'), button('New task', 'No task was made', () => ctx.compose(), { kind: 'primary', iconName: 'plus', hint: 'c' }));
 
     async function cancelAll() {
         const ids = [...chosen];
@@ -104,7 +104,7 @@ export function screen(ctx) {
         const want = !model.ready.peek() ? 'loading' : !known ? 'empty' : !shown.length ? 'none' : 'list';
         if (body.dataset.shows !== want) {
             body.dataset.shows = want;
-            fill(body, want === 'list' ? table : want === 'empty' ? teach(ctx, 'No task yet') : want === 'none' ? empty('No task is like that', 'Choose another state, or clear the text.', [['Show all again', button('Show all', '', () => { state = 'all'; find.value = text = ''; refresh(); })]]) : h('p.dim.pad', 'Loading tasks\u2026'));
+            fill(body, want === 'list' ? table : want === 'empty' ? teach(ctx, 'No task yet') : want === 'none' ? h('div.empty', h('h2', 'No task is like that'), h('p', 'Choose another state, or clear the text.'), h('div', button('Show all', '', () => { state = 'all'; find.value = text = ''; refresh(); }))) : h('p.dim.pad', 'Loading tasks\u2026'));
         }
         if (want === 'list')
             list.set(shown);

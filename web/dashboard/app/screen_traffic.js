@@ -2,7 +2,8 @@
 import { fill, h, icon, setText } from './dom.js';
 import { explain } from './hub.js';
 import { count, number, shellWords, size } from './text.js';
-import { badge, button, copyText, empty, errorBox } from './ui.js';
+import { empty } from './parts.js';
+import { badge, button, copyText, errorBox } from './ui.js';
 import { VirtualList } from './vlist.js';
 
 const MOST = 20_000;

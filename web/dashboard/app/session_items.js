@@ -9,7 +9,6 @@ import { contentText, describeContent } from './transcript.js';
 import { badge, plusMinus, when } from './ui.js';
 
 const MOST_SHOWN = 20_000; /* characters of what a tool said */
-const TERMINAL_MS = 1000;
 const LABELS = { you: 'you', agent: 'agent', stderr: 'stderr', thought: 'thought', plan: 'plan', tool: 'tool', question: 'asks', notice: 'notice', end: '' };
 const PLAN = { completed: '\u2713', in_progress: '\u25d0', pending: '\u25cb' };
 const CALLS = { pending: 'queued', in_progress: 'running', completed: 'completed', failed: 'failed' };
@@ -31,25 +30,11 @@ const toolText = part => contentText(part).replace(FENCED, (_, before = '', mark
 
 const isLive = ({ call, ended }) => !ended && (call.content ?? []).some(part => part.type === 'terminal');
 
-/* A terminal of the hub while its program runs: asked for as long as it is shown. One of the agent's own is not known there. */
-function liveTerminal(hub, terminalId) {
-    const el = h('pre.terminal', { tabindex: '0', role: 'group', 'aria-label': 'Terminal output' }, 'nothing was printed yet');
-    let shown = false;
-    const look = async () => {
-        if (shown && !el.isConnected)
-            return;
-        shown ||= el.isConnected;
-        try {
-            const { output } = await hub.call('terminal.get', { terminalId });
-            if (output)
-                setText(el, cleanOutput(output).slice(-MOST_SHOWN));
-        } catch (error) {
-            if (error.reason === 'terminalNotFound')
-                return;
-        }
-        setTimeout(look, TERMINAL_MS);
-    };
-    setTimeout(look);
+/* A terminal of the hub while its program runs. It is kept with the item: somebody may be typing there. */
+function liveTerminal(hub, item, id) {
+    const known = (item.terminals ??= new Map()).get(id), el = known ?? h('div');
+    item.terminals.set(id, el);
+    known ? el.look?.() : import('./terminal.js').then(({ terminal }) => terminal(hub, el, id));
     return el;
 }
 
@@ -57,7 +42,7 @@ function toolContent(hub, item, part, short) {
     if (part.type === 'diff')
         return diffTable(diffTexts(short(part.path), part.oldText, part.newText ?? ''));
     if (part.type === 'terminal' && !item.ended)
-        return liveTerminal(hub, part.terminalId);
+        return liveTerminal(hub, item, part.terminalId);
     const text = cleanOutput(toolText(part) || (part.type === 'terminal' ? '' : describeContent(part.content ?? part)));
     if (part.type === 'terminal' || part.output !== undefined)
         return h('pre.terminal', { tabindex: '0', role: 'group', 'aria-label': 'Terminal output' }, text.slice(-MOST_SHOWN) || 'nothing was printed');
@@ -138,6 +123,8 @@ export function itemRow(ctx, row, old) {
     case 'plan':
         return frame(row, plan(item));
     case 'tool':
+        if (isLive(item) && old?.querySelector('.terminal-line')?.contains(document.activeElement)) /* somebody types into its terminal */
+            return old;
         return frame(row, tool(ctx.hub, item, path => ctx.hub.short(path)));
     case 'question': {
         const card = item.card ??= new QuestionCard(ctx, item.question, { inSession: true });

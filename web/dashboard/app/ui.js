@@ -1,4 +1,4 @@
-/* Parts that several screens use: states, times, buttons that say what became of a press, messages, dialogs, the empty states. */
+/* Parts that several screens use: states, times, buttons that say what became of a press, messages, dialogs. What is seldom on the first screens is in parts.js. */
 import { fill, h, icon, setText } from './dom.js';
 import { explain } from './hub.js';
 import { ago, count, exact } from './text.js';
@@ -119,33 +119,13 @@ export function dialog(title, build) {
     return close;
 }
 
-export function field(label, control, help) {
-    const id = `f${++lastField}`;
-    control.id = id;
-    const note = help && h('div.dim.small', { id: `${id}-help` }, help);
-    if (note)
-        control.setAttribute('aria-describedby', `${id}-help`);
-    return h('div.field', h('label', { for: id }, label), control, note);
-}
-let lastField = 0;
-
 export function select(options, chosen, onchange) {
     const el = h('select', { onchange: () => onchange?.(el.value) }, options.map(([value, label]) => h('option', { value }, label)));
     el.value = chosen ?? '';
     return el;
 }
 
-/* ---- empty ---- */
-
-/* steps: [what it does, the command or a button] */
-export function empty(title, text, steps = []) {
-    return h('div.empty', h('h2', title), text && h('p', text), steps.length > 0 && h('ol', steps.map(([what, how]) => h('li', h('div', what), typeof how === 'string' ? command(how) : how))));
-}
-
-export function command(text) {
-    const copy = h('button.plain', { type: 'button', 'aria-label': `Copy: ${text}`, title: 'Copy', onclick: () => copyText(text, 'The command') }, icon('copy'));
-    return h('div.command', h('code', text), copy);
-}
+/* ---- copies ---- */
 
 export async function copyText(text, what) {
     try {
@@ -163,11 +143,5 @@ export async function copyText(text, what) {
 }
 
 export const plusMinus = (additions, deletions) => h('span.plusminus', h('span.plus', `+${additions ?? 0}`), ' ', h('span.minus', `\u2212${deletions ?? 0}`));
-
-/* Something that is being fetched: shown only when it takes long enough to be noticed. */
-export function loading(el, what) {
-    const timer = setTimeout(() => fill(el, h('p.dim.pad', `Loading ${what}\u2026`)), 150);
-    return () => clearTimeout(timer);
-}
 
 export const filesChanged = changes => changes?.files ? count(changes.files, 'file') : '';
