@@ -444,6 +444,8 @@ def other_hubs():
         relay.stop()
         relay.args = ()
         assert relay.start(wait=False).ended() != 0 and "copy of other hubs" in relay.said()
+        relay.args = ("--relay-token-file", relay.token("none", "read"))
+        assert relay.start(wait=False).ended() == 2 and "belongs to --relay" in relay.said()
         hub.stop()
         hub.args = ("--relay", "a=" + url(relay))
         assert hub.start(wait=False).ended() != 0 and "a hub's own" in hub.said()

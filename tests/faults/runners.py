@@ -239,12 +239,12 @@ def places():
         assert world.runners["box"].has("ended") and world.runners["rig"].has("ended")
         assert not os.path.exists(os.path.join(world.hub.folder, "ended")), "it ran at the hub"
         for wrong in ({"runner": "nobody"}, {"label": "nothing"}, {"runner": "box", "agent": "secret"},
-                      {"runner": "box", "agent": "sh"}):
+                      {"runner": "box", "agent": "sh"}, {"runner": "box", "label": "rig-label"}):
             try:
                 world.submit(**{"agent": "writer", **wrong})
                 raise AssertionError(f"{wrong} was taken")
             except Refused as refused:
-                assert refused.reason == "noRunner", refused
+                assert refused.reason == "noRunner" and all(word in str(refused) for word in wrong.values()), refused
 
 
 def waits_for_one_that_was_here():

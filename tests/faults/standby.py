@@ -428,6 +428,22 @@ def two_promotions():
         assert prompts == [f"before-{i}" for i in range(20)] + ["at b", "at a"], prompts
 
 
+def an_old_hub_that_was_stopped_gives_in():
+    """That it was stopped is its last event, and nobody else has that; it is nobody's loss. doctor and promote say what is so."""
+    with Pair().begin() as pair:
+        a, b = pair.hub, pair.standby
+        refused = a.weft("promote", check=False)
+        assert refused.returncode == 8 and "is a hub already" in refused.stderr, refused
+        a.stop()
+        wait_until("it notices", lambda: b.state()["state"] == "away")
+        said = b.weft("doctor", check=False).stdout
+        assert "standby of" in said and "weft promote" in said and "cannot store" not in said, said
+        b.promote()
+        a.standby_of(b)
+        a.start().wait_level(b)
+        assert [name for name in os.listdir(a.home) if "damaged" in name]
+
+
 def an_old_hub_with_more_is_not_overruled():
     with Pair().begin() as pair:
         a, b = pair.hub, pair.standby
@@ -584,5 +600,6 @@ def a_hub_that_lies():
 if __name__ == "__main__":
     main([it_follows, a_hub_with_a_limit_of_requests, it_is_killed_at_any_time, the_hub_is_killed_and_comes_back, the_network_is_cut, a_large_event,
           it_says_nothing_else, it_needs_its_scope, promoted_under_load, promoted_level_lacks_nothing, what_ran_is_as_after_a_crash,
-          killed_while_it_is_promoted, two_promotions, an_old_hub_with_more_is_not_overruled, a_restored_hub_is_copied_again,
+          killed_while_it_is_promoted, two_promotions, an_old_hub_that_was_stopped_gives_in,
+          an_old_hub_with_more_is_not_overruled, a_restored_hub_is_copied_again,
           the_disk_is_full, a_hub_that_lies])

@@ -21,14 +21,30 @@ static void tell_promoted(const weft_app *app, const weft_json *said) {
     fputs("Tokens, configuration and the project's files are not part of the journal.\n", app->err.file);
 }
 
+/* A hub does not know this method: it has nobody's place to take. */
+static weft_exit ask_promote(weft_app *app, bool force, weft_answer *ret) {
+    static const char method[] = "standby.promote";
+    weft_connection connection = {0};
+    weft_exit status = weft__hub_call_open(app, NULL, &connection);
+    int r = status ? 0 : weft__connection_try(&connection, method, WEFT_OBJ({"force", weft_bool(force)}), ret);
+    if (r < 0)
+        status = weft__connection_fail(&connection, method, r);
+    else if (status == WEFT_DONE && ret->error && ret->error->code == WEFT_METHOD_NOT_FOUND)
+        status = weft__fail(app, WEFT_REFUSED, "\"weft start --standby-of URL\" starts a standby.",
+                            "this is a hub already, and no standby");
+    else if (status == WEFT_DONE && ret->error)
+        status = weft__hub_call_refused(app, method, ret->error);
+    weft__connection_done(&connection);
+    return status;
+}
+
 static weft_exit run_promote(weft_app *app) {
     const settings *how = app->settings;
     WEFT_ANSWER answer = {0};
     pid_t pid = 0;
     if (app->arg_count)
         return weft__misused(app, "unexpected argument \"%s\"", app->args[0]);
-    weft_exit status =
-        weft__hub_call_once(app, NULL, "standby.promote", WEFT_OBJ({"force", weft_bool(how->force)}), &answer);
+    weft_exit status = ask_promote(app, how->force, &answer);
     if (status)
         return status;
     if (app->common.json)

@@ -65,9 +65,18 @@ static weft_exit list_runners(weft_app *app) {
 
 /* ---- being one ---- */
 
+/* As the hub has it. */
+static bool is_runner_word(const char *text) {
+    size_t len = strlen(text);
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char) text[i] <= ' ' || text[i] == 0x7f || text[i] == '@')
+            return false;
+    return len && len <= WEFT_RUNNER_NAME;
+}
+
 static bool are_names(const weft_texts *texts) {
     for (size_t i = 0; i < texts->count; i++)
-        if (!*texts->items[i] || strlen(texts->items[i]) > WEFT_RUNNER_NAME || strpbrk(texts->items[i], "@ "))
+        if (!is_runner_word(texts->items[i]))
             return false;
     return true;
 }

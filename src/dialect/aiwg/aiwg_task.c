@@ -65,9 +65,11 @@ static int refuse_submit(weft_req *req, const weft_hub *hub, const weft_task_spe
                                  spec->session ? spec->session : "");
     case -ENODEV:
         return weft__reply_error(req, WEFT_INVALID_PARAMS, "noRunner",
-                                 "No machine %s%s is known that has this project%s%s: \"weft runner list\" shows them",
+                                 "No machine %s%s%s%s is known that has this project%s%s: \"weft runner list\" shows them",
                                  spec->runner ? "called " : "with the label ", spec->runner ? spec->runner : spec->label,
-                                 spec->agent ? " and the agent " : "", spec->agent ? spec->agent : "");
+                                 spec->runner && spec->label ? " with the label " : "",
+                                 spec->runner && spec->label ? spec->label : "", spec->agent ? " and the agent " : "",
+                                 spec->agent ? spec->agent : "");
     case -ENOBUFS:
         return weft__reply_error(req, AIWG_QUEUE_FULL, "queueFull", "Queue full: %zu tasks are waiting",
                                  weft__engine_limits(hub->engine)->max_queue);

@@ -1,6 +1,7 @@
 /* Following a hub: what is asked of it, and what becomes of the answers. The file is only ever changed in transactions that
  * leave it as the hub's journal was at one moment; a copy that has not come so far lies beside it. */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -18,6 +19,7 @@
 #define POLL_MS 2000                   /* between signs of life, when nothing happens */
 #define AGAIN_MS 5000                  /* after something went wrong here: a disk that is full */
 #define SAVE_MS 30000                  /* how old may what is stored of the hub's last sign of life be */
+#define LAST_LOOK 256                  /* the last events of a journal that is here */
 #define MOST_TEXT ((size_t) 192 << 20) /* of one answer: the largest event there is, quoted */
 
 int64_t weft__standby_now(void) {
@@ -60,6 +62,36 @@ static int open_journal_copy(weft_standby *self, char *why) {
     return r;
 }
 
+/* What is said of the hub's own process is nobody's loss: an old primary that was stopped has said so behind the last event
+ * that others have. */
+struct last_look {
+    bool done;
+    uint64_t last;
+};
+
+static void on_last_page(void *ctx, int r, const weft_page *page) {
+    struct last_look *look = ctx;
+    look->done = true;
+    for (size_t i = 0; r == 0 && i < page->count; i++)
+        if (strncmp(page->events[i].type, "hub.", 4) != 0)
+            look->last = page->events[i].gseq;
+}
+
+/* The last event that would be missed; it waits for the store. */
+static uint64_t last_that_counts(weft_store *store) {
+    uint64_t head = weft__store_head(store);
+    struct last_look look = {.last = head > LAST_LOOK ? head - LAST_LOOK : 0};
+    weft_query query = {.after = look.last, .oldest = true, .max_events = LAST_LOOK};
+    if (weft__store_read(store, &query, on_last_page, &look) < 0)
+        return head;
+    while (!look.done) {
+        struct pollfd ready = {.fd = weft__store_fd(store), .events = POLLIN};
+        poll(&ready, 1, -1);
+        weft__store_dispatch(store);
+    }
+    return look.last;
+}
+
 /* The journal of a hub that ran here: an old primary, perhaps. */
 static int know_own(weft_standby *self, char *why) {
     weft_store_opts opts = {.path = self->opts.path};
@@ -69,6 +101,7 @@ static int know_own(weft_standby *self, char *why) {
         return r;
     self->own.here = true;
     self->own.head = weft__store_head(store);
+    self->own.counts = last_that_counts(store);
     memcpy(self->own.epoch, weft__store_epoch(store), sizeof self->own.epoch);
     weft__store_close(store);
     *why = '\0';
@@ -269,18 +302,19 @@ static bool settle_own(weft_standby *self, const weft_json *result) {
     bool same = strcmp(weft_get_str(&before, "epoch", ""), self->own.epoch) == 0;
     if (!self->own.here)
         return true;
-    if (self->opts.discard || (same && self->own.head <= had)) {
+    if (self->opts.discard || (same && self->own.counts <= had)) {
         int r = discard_own(self, why);
         if (r < 0)
             weft__standby_refuse(self, why, NULL);
         return r >= 0;
     }
+    unsigned long long more = self->own.head - (same ? had : 0);
     if (same)
-        snprintf(text, sizeof text, "the journal here has %llu events that this hub does not have (after event %llu)",
-                 (unsigned long long) (self->own.head - had), (unsigned long long) had);
+        snprintf(text, sizeof text, "the journal here has %llu event%s that this hub does not have (after event %llu)", more,
+                 more == 1 ? "" : "s", (unsigned long long) had);
     else
-        snprintf(text, sizeof text, "there is a journal here with %llu events, which this hub does not know of",
-                 (unsigned long long) self->own.head);
+        snprintf(text, sizeof text, "there is a journal here with %llu event%s, which this hub does not know of", more,
+                 more == 1 ? "" : "s");
     weft__standby_refuse(self, text, "--discard moves it aside");
     return false;
 }

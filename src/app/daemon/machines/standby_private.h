@@ -49,7 +49,7 @@ typedef struct weft_standby {
     struct {
         bool here; /* a journal that is no copy */
         char epoch[WEFT_EPOCH + 1];
-        uint64_t head;
+        uint64_t head, counts; /* the last event, and the last that is about more than the hub's own process */
     } own;
 
     /* An answer in pieces. */

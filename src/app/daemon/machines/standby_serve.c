@@ -62,7 +62,8 @@ static int answer_status(weft_req *req, const weft_json *params, void *ctx) {
         WEFT_OBJ(
             {"pid", weft_int(getpid())}, {"uptime_seconds", weft_int((weft__clock_ns() - daemon->started_ns) / 1000000000)},
             {"started_at", weft_str(daemon->started_at)}, {"health", weft_str(well ? "healthy" : "degraded")},
-            {"subsystems", WEFT_OBJ({"store", WEFT_OBJ({"error", *self->trouble ? weft_str(self->trouble) : weft_none()})})},
+            {"subsystems",
+             WEFT_OBJ({"standby", WEFT_OBJ({"error", *self->trouble ? weft_str(self->trouble) : weft_none()})})},
             {"weft", WEFT_OBJ({"version", weft_str(weft_version())}, {"folder", weft_str(getcwd(folder, sizeof folder))},
                               {"urls", weft_arr(urls, 1)}, {"standby", standby})}));
 }

@@ -58,7 +58,7 @@ weft_exit weft__serving_open_relay(weft_serving *self) {
     const weft_serve_settings *typed = self->app->settings;
     const weft_store_kind *kind = weft__serving_store_kind(self);
     if (!typed->relay.count)
-        return WEFT_DONE;
+        return typed->relay_token_file ? weft__misused(self->app, "--relay-token-file belongs to --relay") : WEFT_DONE;
     if (weft__store_lasts(kind) && !weft__store_has_files(kind)) /* it may have to begin anew */
         return weft__fail(self->app, WEFT_USAGE, "Leave out store.kind in the folder of the relay.",
                           "a relay keeps its copy in a file, not in a database of others");

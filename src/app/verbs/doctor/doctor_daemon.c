@@ -127,7 +127,7 @@ static void tell_troubles(weft_doctor *doctor, const weft_json *status) {
     weft_json parts = weft_get(status, "subsystems");
     for (weft_iter it = weft_iterate(&parts); weft_next(&it);) {
         const char *error = weft_get_str(&it.value, "error", ""), *name = weft_str_of(&it.name, "");
-        if (!*error)
+        if (!*error || strcmp(name, "standby") == 0) /* tell_standby() does */
             continue;
         weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, NULL, "%s: %s", name, error);
         doctor->store_failed |= strcmp(name, "store") == 0;
@@ -164,8 +164,10 @@ static void tell_standby(weft_doctor *doctor, const weft_json *status) {
     weft_json standby = weft_pointer(status, "/weft/standby");
     bool whole = weft_get_bool(&standby, "whole", false);
     bool follows = strcmp(weft_get_str(&standby, "state", ""), "following") == 0;
+    const char *error = weft_get_str(&standby, "error", "");
     if (!standby.text)
         return;
+    follows &= !*error;
     weft__doctor_tell(doctor,
                       !whole    ? WEFT_FINDING_PROBLEM
                       : follows ? WEFT_FINDING_OK
@@ -173,9 +175,10 @@ static void tell_standby(weft_doctor *doctor, const weft_json *status) {
                       !whole     ? "It cannot be promoted before. \"weft status\" shows how far it is."
                       : !follows ? "If that hub is gone: \"weft promote\". Otherwise it goes on by itself."
                                  : NULL,
-                      "standby of %s: %s, %lld events behind, heard %s", weft_get_str(&standby, "of", ""),
+                      "standby of %s: %s, %lld events behind, heard %s%s%s", weft_get_str(&standby, "of", ""),
                       whole ? weft_get_str(&standby, "state", "") : "the copy is not whole yet",
-                      (long long) weft_get_int(&standby, "behind", 0), weft_get_str(&standby, "heardAt", "never"));
+                      (long long) weft_get_int(&standby, "behind", 0), weft_get_str(&standby, "heardAt", "never"),
+                      *error ? ": " : "", error);
 }
 
 /* Of a runner: its hub, what it offers, and what it still has to tell. */
