@@ -311,6 +311,7 @@ TEST(refused_in_words) {
     put(&m.s.w, "outside", "");
     dir(&m.s.w, "repo/.git/logs/refs/heads/weft");
     for (size_t i = 0; i < sizeof logs / sizeof logs[0]; i++) {
+        put(&m.s.w, TREE "/a", logs[i]); /* to be committed */
         CHECK(rename(at(&m.s.w, logs[i]), at(&m.s.w, "log")) == 0 || errno == ENOENT);
         CHECK_INT(symlink(at(&m.s.w, "outside"), at(&m.s.w, logs[i])), 0);
         refused(&m, "links to somewhere else");
