@@ -150,5 +150,28 @@ mkdir -p .weft
 printf '!worktrees\n' >.weft/.gitignore
 hub seen
 refused "git would see it" "git does not ignore"
+repository named
+git branch weft
+hub named
+weft task submit --worktree --wait 'echo x >here'
+exits "a branch weft" 1
+like "a branch weft is said" "has a branch weft" "$err"
+repository pipes
+rm -f .git/info/exclude
+mkdir -p .git/info
+mkfifo .git/info/exclude
+hub pipes
+weft task submit --worktree --wait 'echo x >here'
+exits "a pipe in the repository" 1
+like "a pipe in the repository is said" "info/exclude of the repository is not a file" "$err"
+repository logs
+mkdir -p .git/logs/refs/heads/weft
+ln -s "$there/logged" .git/logs/refs/heads/weft/task-0000
+: >"$there/logged"
+hub logs
+weft task submit --worktree --wait 'echo x >here'
+exits "a log that leads elsewhere" 1
+like "a log that leads elsewhere is said" "links to somewhere else" "$err"
+[ ! -s "$there/logged" ] && pass || fail "nothing is written where a log leads" "$(cat "$there/logged")"
 
 close

@@ -305,6 +305,20 @@ TEST(refused_in_words) {
     refused(&m, "another git is at work");
     CHECK(is_there(&m.s.w, "repo/.git/index.lock"));
     unlink(at(&m.s.w, "repo/.git/index.lock"));
+    /* Logs that lead elsewhere: git would write there. */
+    static const char *const logs[] = {"repo/.git/logs/HEAD", "repo/.git/logs/refs/heads/main",
+                                       "repo/.git/logs/refs/heads/weft/task-0001", "repo/.git/logs/refs"};
+    put(&m.s.w, "outside", "");
+    dir(&m.s.w, "repo/.git/logs/refs/heads/weft");
+    for (size_t i = 0; i < sizeof logs / sizeof logs[0]; i++) {
+        put(&m.s.w, TREE "/a", logs[i]); /* to be committed */
+        CHECK(rename(at(&m.s.w, logs[i]), at(&m.s.w, "log")) == 0 || errno == ENOENT);
+        CHECK_INT(symlink(at(&m.s.w, "outside"), at(&m.s.w, logs[i])), 0);
+        refused(&m, "links to somewhere else");
+        unlink(at(&m.s.w, logs[i]));
+        CHECK(rename(at(&m.s.w, "log"), at(&m.s.w, logs[i])) == 0 || errno == ENOENT);
+    }
+    CHECK_STR(text_at(&m, "outside"), "");
     dir(&m.s.w, "repo/.git/rebase-merge");
     refused(&m, "a rebase is under way in the project's folder");
     rmdir(at(&m.s.w, "repo/.git/rebase-merge"));

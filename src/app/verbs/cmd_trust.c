@@ -8,6 +8,7 @@
 #include "alloc.h"
 #include "daemon.h"
 #include "daemon_folder.h"
+#include "descent.h"
 #include "failure.h"
 #include "stdin_lines.h"
 #include "trust_view.h"
@@ -127,6 +128,10 @@ static weft_exit decide_trust(weft_trust_view *view, bool yes) {
         if (!weft__trust_view_ask(app))
             return weft__fail(app, WEFT_UNAUTHORISED, NULL, "nothing was recorded");
     }
+    /* One that reads "weft trust" in a message would do as it says. */
+    if (weft__descends_from_guard(getppid()) == 1)
+        return weft__fail(app, WEFT_UNAUTHORISED, "A person types it in a terminal.",
+                          "an agent may not say what is trusted; nothing was recorded");
     weft_exit status = weft__trust_view_record(view);
     return status ? status : tell_trusted(view, "trusted");
 }

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "beneath.h"
 #include "snapshots_private.h"
 #include "texts.h"
 #include "utf8.h"
@@ -167,20 +168,28 @@ static int run_in_place(snap *s, const snap_run *run) {
     return r;
 }
 
+/* What git does, for messages: settings stand before it. */
+static const char *name_of_run(const snap_run *run) {
+    const char *const *at = run->argv;
+    while (strcmp(*at, "-c") == 0 && at[1] && at[2])
+        at += 2;
+    return *at;
+}
+
 bool weft__snap_git(snap *s, const snap_run *run) {
+    const char *name = name_of_run(run);
     int r = run_in_place(s, run);
     if (r < 0)
         return weft__snap_fail(s, r);
     if (s->end.cancelled)
         return weft__snap_fail(s, -ECANCELED);
     if (s->end.timed_out)
-        return weft__snap_refuse(s, -ETIMEDOUT, "git %s took too long", run->argv[0]);
+        return weft__snap_refuse(s, -ETIMEDOUT, "git %s took too long", name);
     if (s->end.truncated)
-        return run->may_cut || weft__snap_refuse(s, -EFBIG, "there is too much for git %s", run->argv[0]);
+        return run->may_cut || weft__snap_refuse(s, -EFBIG, "there is too much for git %s", name);
     if (s->end.exit_code < 0)
-        return weft__snap_refuse(s, -EIO, "git %s was ended", run->argv[0]);
-    return s->end.exit_code == 0 || run->may_fail ||
-           weft__snap_refuse(s, -EREMOTEIO, "git %s: %s", run->argv[0], s->end.errors);
+        return weft__snap_refuse(s, -EIO, "git %s was ended", name);
+    return s->end.exit_code == 0 || run->may_fail || weft__snap_refuse(s, -EREMOTEIO, "git %s: %s", name, s->end.errors);
 }
 
 weft_bytes weft__snap_output(const snap *s) {
@@ -221,6 +230,28 @@ static bool may_hold_refs(const char *common) {
     struct stat st;
     snprintf(path, sizeof path, "%s/refs/weft", common);
     return is_real_folder(common, "refs") && (lstat(path, &st) < 0 || S_ISDIR(st.st_mode));
+}
+
+static bool is_plain_log(const char *git_folder, const char *path) {
+    struct stat st;
+    int folder = open(git_folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = folder < 0 ? -errno : weft__beneath_open(folder, path, O_PATH, 0);
+    bool plain = fd == -ENOENT || (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode));
+    if (fd >= 0)
+        close(fd);
+    if (folder >= 0)
+        close(folder);
+    return plain;
+}
+
+/* git appends to the log of a ref wherever that is; a link there, which an archive may bring, would have it write into any
+ * file. That of HEAD is written with its branch's. */
+bool weft__snap_logs_are_plain(snap *s, const char *ref) {
+    const weft_repository *repository = &s->own->place.repository;
+    char path[512];
+    bool plain = snprintf(path, sizeof path, "logs/%s", ref) < (int) sizeof path && is_plain_log(repository->common, path) &&
+                 (strncmp(ref, "refs/heads/", 11) != 0 || is_plain_log(repository->dir, "logs/HEAD"));
+    return plain || weft__snap_refuse(s, -EREMOTEIO, "the repository's logs are no files, or links to somewhere else");
 }
 
 /* As in git_run.c: a .git that leads elsewhere leads to a repository that says it belongs here. */

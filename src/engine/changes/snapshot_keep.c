@@ -153,7 +153,8 @@ static bool write_kept(snap *s, const char *tree) {
     name_ref(s, ref);
     if (strcmp(tree, s->own->kept) == 0)
         return true;
-    if (!weft__snap_git(s, &(snap_run){.argv = argv, .theirs = s->own->place.git}))
+    if ((s->own->place.git && !weft__snap_logs_are_plain(s, ref)) ||
+        !weft__snap_git(s, &(snap_run){.argv = argv, .theirs = s->own->place.git}))
         return false;
     snprintf(s->own->kept, sizeof s->own->kept, "%s", tree);
     return true;

@@ -119,6 +119,8 @@ bool weft__snap_take_hex(snap *s, char ret[WEFT_SNAPSHOT_HEX]);
 bool weft__snap_is_hex(const char *text);
 
 bool weft__snap_make_folder(snap *s, const char *path);
+/* A ref that is to be changed, "refs/heads/x": refused in words when what git writes about it would go elsewhere. */
+bool weft__snap_logs_are_plain(snap *s, const char *ref);
 
 /* ---- worktree_make.c ---- */
 

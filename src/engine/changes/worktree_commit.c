@@ -275,6 +275,8 @@ static bool add_commit(snap *s, tree_merge *merge, const char *tree, const char 
     tree_commit commit = {
         .tree = tree, .first = merge->tip, .second = *other && !known ? other : NULL, .message = merge->message};
     snprintf(ref, sizeof ref, "refs/heads/%s", merge->branch);
+    if (!weft__snap_logs_are_plain(s, ref))
+        return false;
     if (!weft__snap_tree_commit_write(s, &commit, made) || !weft__snap_tree_index_put(s, tree, (weft_bytes){"", 0}) ||
         !weft__snap_git(s, &(snap_run){.argv = argv, .theirs = true}))
         return false;

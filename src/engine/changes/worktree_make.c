@@ -140,6 +140,8 @@ static bool is_ignored(snap *s, const tree_place *at) {
         return true; /* it is not among the repository's files at all */
     if (!weft__snap_git(s, &(snap_run){.argv = argv, .theirs = true, .may_fail = true, .magic = true}))
         return false;
+    if (s->end.exit_code > 1)
+        return weft__snap_refuse(s, -EREMOTEIO, "git check-ignore: %s", s->end.errors);
     return s->end.exit_code == 0 ||
            weft__snap_refuse(s, -EREMOTEIO, "git does not ignore %s, so a worktree there would be among the project's files",
                              at->path);
@@ -154,6 +156,34 @@ bool weft__snap_is_whole_checkout(snap *s) {
     return !sparse || weft__snap_refuse(s, -EREMOTEIO,
                                         "this is a sparse checkout, and worktrees of these are not made; work in the "
                                         "project's folder instead");
+}
+
+/* git would wait for what a pipe says. */
+static bool has_plain_files(snap *s) {
+    static const char *const names[] = {"HEAD", "config", "index", "packed-refs", "info/exclude", "info/attributes"};
+    char path[PATH_MAX + 32];
+    struct stat st;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        snprintf(path, sizeof path, "%s/%s", s->own->place.repository.common, names[i]);
+        if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+            return weft__snap_refuse(s, -EREMOTEIO, "%s of the repository is not a file", names[i]);
+    }
+    return true;
+}
+
+/* A branch is a file where refs are files: beside one that is called weft there is no weft/x. */
+static bool may_have_branch(snap *s, const snap_worktree *tree) {
+    char ref[128];
+    bool taken = false;
+    if (!has_ref(s, "weft", &taken))
+        return false;
+    if (taken)
+        return weft__snap_refuse(s, -EREMOTEIO,
+                                 "the repository has a branch weft, and beside it git allows no branch %s; rename it "
+                                 "(git branch -m weft NAME)",
+                                 tree->branch);
+    snprintf(ref, sizeof ref, "refs/heads/%s", tree->branch);
+    return weft__snap_logs_are_plain(s, ref);
 }
 
 static bool find_base(snap *s, snap_worktree *tree) {
@@ -324,7 +354,7 @@ bool weft__snap_worktree(snap *s, snap_worktree *tree) {
     }
     if (at.made)
         return weft__snap_refuse(s, -EREMOTEIO, "the worktree of this session was removed; its branch is %s", tree->branch);
-    if (!weft__snap_is_whole_checkout(s) || !find_base(s, tree))
+    if (!has_plain_files(s) || !may_have_branch(s, tree) || !weft__snap_is_whole_checkout(s) || !find_base(s, tree))
         return false;
     if (tree->changes && !weft__snap_take(s, files))
         return false;

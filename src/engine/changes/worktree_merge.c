@@ -217,7 +217,7 @@ static bool bring_together(snap *s, tree_merge *merge) {
 }
 
 bool weft__snap_tree_merge(snap *s, tree_merge *merge) {
-    char ref[128], tip[WEFT_SNAPSHOT_HEX], other[WEFT_SNAPSHOT_HEX];
+    char ref[300], tip[WEFT_SNAPSHOT_HEX], other[WEFT_SNAPSHOT_HEX];
     if (!weft__snap_find(s))
         return false;
     if (!s->own->place.git || *s->own->place.repository.prefix)
@@ -234,5 +234,8 @@ bool weft__snap_tree_merge(snap *s, tree_merge *merge) {
         return weft__snap_refuse(s, -EREMOTEIO, "%s has just been changed by somebody; try again", merge->branch);
     if (strcmp(merge->into, merge->branch) == 0)
         return weft__snap_refuse(s, -EREMOTEIO, "%s itself is checked out in the project's folder", merge->branch);
+    snprintf(ref, sizeof ref, "refs/heads/%s", merge->into);
+    if (!weft__snap_logs_are_plain(s, ref))
+        return false;
     return bring_together(s, merge) && (merge->conflicted || weft__snap_tree_land(s, merge));
 }

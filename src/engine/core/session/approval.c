@@ -2,12 +2,14 @@
 #include "approval.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "engine_private.h"
 #include "form.h"
 #include "tool_call.h"
+#include "worktrees.h"
 #include "write.h"
 
 #define APPROVAL_BYTES 8192 /* of one: a command, a path */
@@ -116,23 +118,47 @@ void weft__approvals_drop(weft_engine *engine) {
 
 /* ---- comparing ---- */
 
-/* Where the agent of a session works: absolute. false: that is too long. */
-static bool folder_of(const weft_engine *engine, const char *session, char ret[WEFT_TOOL_PATH]) {
+/* The files of a session: the project's or those of its worktree; and where its agent works in them. Both are absolute.
+ * false: they are not there, or the path is too long. */
+typedef struct session_place {
+    char root[WEFT_TOOL_PATH], folder[WEFT_TOOL_PATH];
+} session_place;
+
+static bool find_place(const weft_engine *engine, const char *session, session_place *ret) {
     const known_session *known = weft__session_known(engine, session);
     const char *beneath = known ? known->pub.folder : "";
-    int n = snprintf(ret, WEFT_TOOL_PATH, "%s%s%s", engine->folder, *beneath ? "/" : "", beneath);
-    return n >= 0 && n < WEFT_TOOL_PATH;
+    char path[PATH_MAX];
+    bool apart = known && known->pub.isolation;
+    if (apart && (!known->pub.worktree || !engine->opts.snapshots ||
+                  weft__worktree_path(engine->opts.snapshots, known->pub.worktree, path) < 0))
+        return false;
+    int n = snprintf(ret->root, sizeof ret->root, "%s", apart ? path : engine->folder);
+    int m = snprintf(ret->folder, sizeof ret->folder, "%s%s%s", apart ? path : engine->folder, *beneath && !apart ? "/" : "",
+                     apart ? "" : beneath);
+    return n >= 0 && n < WEFT_TOOL_PATH && m >= 0 && m < WEFT_TOOL_PATH;
+}
+
+/* A link on the way may lead anywhere, and a clone brings links. */
+static bool is_in_place(const session_place *place, const char *said, const char *top) {
+    char path[WEFT_TOOL_PATH];
+    return weft__tool_path(place->root, place->folder, said, path) && weft__tool_beneath(path, top) &&
+           weft__tool_path_is_straight(place->root, path);
 }
 
 /* Every file that it is about, and at least one. */
 static bool paths_are_beneath(const weft_engine *engine, const char *session, const weft_tool_call *call, const char *top) {
-    char folder[WEFT_TOOL_PATH], path[WEFT_TOOL_PATH];
-    if (!call->path_count || !folder_of(engine, session, folder))
+    session_place place;
+    if (!call->path_count || !find_place(engine, session, &place))
         return false;
     for (size_t i = 0; i < call->path_count; i++)
-        if (!weft__tool_path(engine->folder, folder, call->paths[i], path) || !weft__tool_beneath(path, top))
+        if (!is_in_place(&place, call->paths[i], top))
             return false;
     return true;
+}
+
+static bool runs_in_place(const weft_engine *engine, const char *session, const weft_tool_call *call) {
+    session_place place;
+    return !call->folder || (find_place(engine, session, &place) && is_in_place(&place, call->folder, ""));
 }
 
 /* The words of a command begin with these. A program that runs others is compared whole: its first words say nothing. */
@@ -156,7 +182,7 @@ static bool covers(const weft_engine *engine, const weft_json *given, const weft
         return false;
     if (title.text && (!call->title || !weft__value_says(&title, call->title)))
         return false;
-    if (command.text && !command_begins(call, &command))
+    if (command.text && (!command_begins(call, &command) || !runs_in_place(engine, question->session, call)))
         return false;
     const char *top = path.text ? weft_str_of(&path, NULL) : NULL;
     return !path.text || (top && paths_are_beneath(engine, question->session, call, top));
@@ -259,6 +285,8 @@ static int check_always(const weft_engine *engine, const weft_question *question
         return refuse_always(why, call->word_count ? "command must be how the command in question begins; one that runs "
                                                      "other programs must be given whole"
                                                    : "the question has no command that is only a program with arguments");
+    if (command.text && !runs_in_place(engine, question->session, call))
+        return refuse_always(why, "the command would run outside of the project");
     if (path.text && !top)
         return refuse_always(why, "path must be a file or folder in the project, without ..");
     if (path.text && !paths_are_beneath(engine, question->session, call, top))
@@ -267,10 +295,12 @@ static int check_always(const weft_engine *engine, const weft_question *question
 }
 
 /* As people write it: "./src/" for "src". */
-static const char *top_of(const weft_engine *engine, const weft_json *always, char ret[WEFT_TOOL_PATH]) {
+static const char *top_of(const weft_engine *engine, const char *session, const weft_json *always,
+                          char ret[WEFT_TOOL_PATH]) {
     const char *path = weft_get_str(always, "path", NULL);
     char clean[WEFT_TOOL_PATH];
-    if (!path)
+    session_place place;
+    if (!path || !session || !find_place(engine, session, &place))
         return NULL;
     path += strncmp(path, "./", 2) == 0 ? 2 : 0;
     int n = snprintf(clean, sizeof clean, "%s", path);
@@ -280,7 +310,7 @@ static const char *top_of(const weft_engine *engine, const weft_json *always, ch
         clean[--n] = '\0';
     if (strcmp(clean, ".") == 0 || !*clean)
         return memcpy(ret, "", 1);
-    return weft__tool_path(engine->folder, engine->folder, clean, ret);
+    return weft__tool_path(place.root, place.root, clean, ret);
 }
 
 /* "other" is everything that has no kind of its own: there the title says what it is. */
@@ -299,7 +329,7 @@ int weft__approval_make(const weft_engine *engine, const known_question *questio
     if (!task)
         return refuse_always(why, "only a question of a task's agent can have a permanent answer");
     const weft_tool_call *call = call_of(engine, &question->pub, &room, &doc);
-    const char *path = top_of(engine, always, top);
+    const char *path = top_of(engine, question->pub.session, always, top);
     int r = check_always(engine, &question->pub, call, always, path, why);
     if (r >= 0) {
         weft_json command = weft_get(always, "command");

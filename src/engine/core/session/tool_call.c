@@ -1,9 +1,14 @@
 #include "tool_call.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "beneath.h"
 
 /* ---- a command's words ---- */
 
@@ -57,16 +62,35 @@ int weft__tool_words(const char *text, char *room, size_t size, const char *word
 
 bool weft__tool_runs_others(const char *program) {
     static const char names[] =
-        " sh bash dash zsh ksh fish busybox env sudo doas su exec eval command nice nohup time timeout "
-        "setsid stdbuf unshare watch xargs parallel find awk sed ssh python python3 node deno bun perl "
-        "ruby php npx ";
+        " sh bash dash zsh ksh fish ash csh tcsh pwsh busybox env sudo doas su runuser pkexec exec eval command nice ionice "
+        "taskset chrt nohup time timeout setsid setpriv stdbuf unshare nsenter chroot script strace ltrace gdb watch xargs "
+        "parallel find fd awk gawk mawk sed ssh python pypy node nodejs ts-node tsx deno bun bunx perl ruby php lua tclsh "
+        "expect npx pipx uvx flock systemd-run ";
     char word[32];
     const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
-    int n = snprintf(word, sizeof word, " %s ", name);
+    size_t len = strlen(name);
+    while (len > 1 && strchr("0123456789.", name[len - 1]))
+        len--; /* python3.11 */
+    int n = snprintf(word, sizeof word, " %.*s ", len < sizeof word ? (int) len : (int) sizeof word, name);
     return n > 2 && (size_t) n < sizeof word && strstr(names, word);
 }
 
 /* ---- reading one ---- */
+
+/* One of the system's, or the one that is found first. Another may do anything. */
+static bool is_shell(const char *program) {
+    static const char *const folders[] = {"/bin/", "/usr/bin/", "/usr/local/bin/"};
+    static const char *const names[] = {"sh", "bash", "dash", "zsh", "ksh"};
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
+        if (strncmp(program, folders[i], strlen(folders[i])) == 0) {
+            program += strlen(folders[i]);
+            break;
+        }
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(program, names[i]) == 0)
+            return true;
+    return false;
+}
 
 /* A list of words is one already; that of a shell with one command is that command's. */
 static void read_words(const weft_json *list, weft_tool_call *ret) {
@@ -77,8 +101,8 @@ static void read_words(const weft_json *list, weft_tool_call *ret) {
             return;
         ret->words[count] = word;
     }
-    bool shell = count == 3 && weft__tool_runs_others(ret->words[0]) &&
-                 (strcmp(ret->words[1], "-c") == 0 || strcmp(ret->words[1], "-lc") == 0);
+    bool shell =
+        count == 3 && is_shell(ret->words[0]) && (strcmp(ret->words[1], "-c") == 0 || strcmp(ret->words[1], "-lc") == 0);
     if (shell) {
         int n = weft__tool_words(ret->words[2], ret->room, sizeof ret->room, ret->words);
         count = n < 0 ? 0 : (size_t) n;
@@ -100,9 +124,33 @@ static void read_text(const char *command, const weft_json *args, weft_tool_call
     ret->word_count = count;
 }
 
+/* What a command does depends on where it runs, and on its variables. false: it cannot be compared. */
+static bool read_surroundings(const weft_json *input, weft_tool_call *ret) {
+    static const char *const folders[] = {"cwd",       "workdir",    "working_directory", "workingDirectory",
+                                          "directory", "workingDir", "work_dir"};
+    static const char *const variables[] = {"env", "environment"};
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        weft_json folder = weft_get(input, folders[i]);
+        if (!folder.text || weft_typeof(&folder) == WEFT_NULL)
+            continue;
+        const char *text = weft_str_of(&folder, NULL);
+        if (!text || ret->folder)
+            return false;
+        ret->folder = *text ? text : NULL;
+    }
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        weft_json value = weft_get(input, variables[i]);
+        if (value.text && weft_typeof(&value) != WEFT_NULL && weft_count(&value))
+            return false;
+    }
+    return true;
+}
+
 static void read_command(const weft_json *input, weft_tool_call *ret) {
     weft_json command = weft_get(input, "command"), args = weft_get(input, "args");
     const char *text = weft_str_of(&command, NULL);
+    if (!read_surroundings(input, ret))
+        return;
     if (weft_typeof(&command) == WEFT_ARRAY && !args.text)
         read_words(&command, ret);
     else if (text)
@@ -144,6 +192,7 @@ void weft__tool_call_read(const weft_json *detail, weft_tool_call *ret) {
     ret->kind = weft_get_str(detail, "kind", NULL);
     ret->title = weft_get_str(detail, "title", NULL);
     ret->word_count = ret->path_count = 0;
+    ret->folder = NULL;
     if (weft_typeof(&input) == WEFT_OBJECT)
         read_command(&input, ret);
     if (!add_paths(&locations, ret) || !add_paths(&content, ret) || !add_input_paths(&input, ret))
@@ -200,6 +249,18 @@ const char *weft__tool_path(const char *root, const char *folder, const char *pa
         return NULL;
     memcpy(ret, rest, strlen(rest) + 1);
     return ret;
+}
+
+bool weft__tool_path_is_straight(const char *root, const char *path) {
+    struct stat st;
+    int folder = *path ? open(root, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    int fd = folder < 0 ? -errno : weft__beneath_open(folder, path, O_PATH, 0);
+    bool straight = !*path || fd == -ENOENT || (fd >= 0 && fstat(fd, &st) == 0 && !S_ISLNK(st.st_mode));
+    if (fd >= 0)
+        close(fd);
+    if (folder >= 0)
+        close(folder);
+    return straight;
 }
 
 bool weft__tool_beneath(const char *path, const char *top) {

@@ -19,6 +19,7 @@ typedef struct weft_tool_call {
     size_t word_count;                  /* 0: it is no command, or one that only a shell understands */
     const char *paths[WEFT_TOOL_PATHS]; /* as they came */
     size_t path_count;                  /* 0: none is said, or too many */
+    const char *folder;                 /* where the command runs, as it came; NULL: not said */
     char room[WEFT_TOOL_ROOM];          /* of words */
 } weft_tool_call;
 
@@ -36,6 +37,8 @@ bool weft__tool_runs_others(const char *program);
  * elsewhere, in .git, .weft or .aiwg, or is not plain (.., control characters). The root itself is "". */
 #define WEFT_TOOL_PATH 4096
 const char *weft__tool_path(const char *root, const char *folder, const char *path, char ret[WEFT_TOOL_PATH]);
+/* Does it lead there without a link? What is not there yet may be made there. */
+bool weft__tool_path_is_straight(const char *root, const char *path);
 /* Is a path, relative to the root, this one or beneath it? "" is everything. */
 bool weft__tool_beneath(const char *path, const char *top);
 
