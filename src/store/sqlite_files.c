@@ -8,6 +8,16 @@
 /* So often everything was right although a time of change was not ours: times of this file system say nothing. */
 #define MAX_RECHECKS 3
 
+/* The file system's clock may be another one than ours: from now on times are noted after each group, as they are. */
+static bool stop_trusting_clocks(weft_sq *sq) {
+    bool trusted = false;
+    for (size_t i = 0; i < sq->base.file_count; i++) {
+        trusted |= sq->base.files[i].often;
+        sq->base.files[i].often = false;
+    }
+    return trusted;
+}
+
 /* Somebody else wrote to the database or its log, or only touched it. What is in memory is forgotten and everything read. */
 static int check_again(weft_sq *sq) {
     char why[WEFT_STORE_WHY] = "";
@@ -19,7 +29,7 @@ static int check_again(weft_sq *sq) {
         r = weft__sq_check_pages(sq->write.db, why);
     if (r >= 0)
         r = weft__sq_check_events(&sq->write, &state, why);
-    if (r >= 0 && ++sq->rechecks == MAX_RECHECKS)
+    if (r >= 0 && !stop_trusting_clocks(sq) && ++sq->rechecks == MAX_RECHECKS)
         for (size_t i = 0; i < sq->base.file_count; i++)
             sq->base.files[i].ours_alone = false;
     return r;

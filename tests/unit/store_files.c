@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "clock.h"
+#include "store/shim.h"
 #include "store/world.h"
 
 #define EVENTS 30
@@ -33,8 +34,9 @@ static void copy_file(const char *from, const char *to, int flags) {
 }
 
 /* A journal of three runs; the third is going on, and its events are in the log. The copy is of the first. */
-static bool open_scene(scene *s) {
+static bool open_scene_on(scene *s, const char *vfs) {
     world_init(&s->world, &weft__sqlite);
+    s->world.opts.vfs = vfs;
     snprintf(s->older, sizeof s->older, "%s/older", s->world.folder);
     if (!world_open(&s->world))
         return false;
@@ -49,6 +51,10 @@ static bool open_scene(scene *s) {
         return false;
     world_fill(&s->world, "a", EVENTS);
     return true;
+}
+
+static bool open_scene(scene *s) {
+    return open_scene_on(s, NULL);
 }
 
 /* ---- what somebody does ---- */
@@ -233,5 +239,23 @@ TEST(our_own_writes_are_known_as_ours) {
     world_done(&s.world);
 }
 
+/* Likewise where the file system's clock is another one than ours. */
+TEST(our_own_writes_are_known_by_another_clock) {
+    scene s;
+    shim_reset();
+    shim_one.clock_off_s = -3600;
+    REQUIRE(open_scene_on(&s, "shim"));
+    for (int i = 0; i < 8; i++) {
+        pass_a_tick(&s);
+        CHECK_INT(world_append(&s.world, "a", "x"), 0);
+    }
+    pass_a_tick(&s);
+    overwrite_one(&s, "-wal");
+    CHECK_INT(world_append(&s.world, "a", "x"), -ESTALE);
+    world_done(&s.world);
+    shim_reset();
+}
+
 TEST_MAIN(CASE(nothing_is_acknowledged_that_nobody_would_find) CASE(what_is_put_back_goes_on) CASE(a_touch_does_no_harm)
-              CASE(a_transaction_of_a_strangers_does_no_harm) CASE(our_own_writes_are_known_as_ours))
+              CASE(a_transaction_of_a_strangers_does_no_harm) CASE(our_own_writes_are_known_as_ours)
+                  CASE(our_own_writes_are_known_by_another_clock))
