@@ -223,6 +223,40 @@ TEST(a_transaction_of_a_strangers_does_no_harm) {
     world_done(&s.world);
 }
 
+/* As sqlite3's .restore does: what is in the database is a journal of ours, and an older one. */
+static void restore_older(const scene *s) {
+    sqlite3 *from = NULL, *to = NULL;
+    bool open = sqlite3_open(s->older, &from) == SQLITE_OK && sqlite3_open(s->world.path, &to) == SQLITE_OK;
+    sqlite3_backup *copy = open ? sqlite3_backup_init(to, "main", from, "main") : NULL;
+    bool done = copy && sqlite3_backup_step(copy, -1) == SQLITE_DONE && sqlite3_backup_finish(copy) == SQLITE_OK;
+    sqlite3_db_config(to, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *) NULL);
+    if (sqlite3_close(from) != SQLITE_OK || sqlite3_close(to) != SQLITE_OK || !done)
+        abort();
+}
+
+TEST(an_older_journal_that_is_restored_takes_nothing_more) {
+    for (int hidden = 0; hidden < 2; hidden++) {
+        scene s;
+        struct stat before = {0};
+        char name[160];
+        REQUIRE(open_scene(&s));
+        pass_a_tick(&s);
+        CHECK_INT(world_append(&s.world, "a", "x"), 0);
+        name_of(&s, "-wal", name);
+        CHECK_INT(stat(name, &before), 0);
+        restore_older(&s);
+        const struct timespec seen[2] = {before.st_atim, before.st_mtim};
+        if (hidden) /* as if it had happened in the tick of our own write */
+            CHECK_INT(utimensat(AT_FDCWD, name, seen, 0), 0);
+        CHECK_INT(world_append(&s.world, "a", "x"), -ESTALE);
+        CHECK_INT(world_append(&s.world, "a", "x"), -ESTALE);
+        s.world.store = weft__store_close(s.world.store);
+        CHECK_INT(weft__store_open(s.world.kind, &s.world.opts, &s.world.store, s.world.why), -EUCLEAN);
+        CHECK(strstr(s.world.why, "lost its end"));
+        world_done(&s.world);
+    }
+}
+
 /* The log's time is what our own last write made it, however long ago that was: otherwise it would count as somebody else's,
  * and after a few of these times are not believed any more. */
 TEST(our_own_writes_are_known_as_ours) {
@@ -257,5 +291,5 @@ TEST(our_own_writes_are_known_by_another_clock) {
 }
 
 TEST_MAIN(CASE(nothing_is_acknowledged_that_nobody_would_find) CASE(what_is_put_back_goes_on) CASE(a_touch_does_no_harm)
-              CASE(a_transaction_of_a_strangers_does_no_harm) CASE(our_own_writes_are_known_as_ours)
-                  CASE(our_own_writes_are_known_by_another_clock))
+              CASE(a_transaction_of_a_strangers_does_no_harm) CASE(an_older_journal_that_is_restored_takes_nothing_more)
+                  CASE(our_own_writes_are_known_as_ours) CASE(our_own_writes_are_known_by_another_clock))
