@@ -40,6 +40,20 @@ if script -qec true /dev/null >/dev/null 2>&1; then
     TERM=xterm person 'task-0000=>\x03' "$weft" sub tasks
     exits "Ctrl-C ends the table" 0
     like "the table is drawn from the first line" $'\x1b[H\x1b[J' "$out"
+    # What is said of a crash stays below the table, which is drawn over everything.
+    TERM=xterm script -qfec "$(printf '%q ' "$weft" sub tasks)" table.out </dev/null >/dev/null 2>&1 &
+    table=$!
+    started+=("$table")
+    until_true grep -q task-0000 table.out
+    pid=$(cat .weft/daemon.pid)
+    kill -KILL "$pid"
+    until_true is_gone "$pid"
+    weft start
+    until_true grep -q "nothing was missed" table.out
+    weft task submit --wait echo after
+    until_true grep -q $'\x1b\\[2mresumed behind [0-9]*; nothing was missed\x1b' table.out
+    kill -TERM "$table"
+    ended "$table"
 else
     skip "a table on a terminal" "script(1) of util-linux is not installed"
 fi
@@ -109,6 +123,10 @@ like "the next run says so" "resumed behind $seen; nothing was missed" "$err"
 weft sub tasks --position here --once
 exits "another stream's file" 1
 like "another stream's file: says so" "position of another stream" "$err"
+weft sub tasks --position no/where --once
+exits "a position that cannot be saved" 1
+like "a position that cannot be saved: says so" "no/where: the position cannot be saved: No such file or directory" "$err"
+like "a position that cannot be saved: the value is shown" '"id":"task-0000"' "$out"
 echo broken >here
 weft sub taskOutput taskId=task-0000 --position here --once
 exits "a damaged file" 0

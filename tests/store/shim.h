@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SHIM_FILES 4
@@ -43,6 +45,7 @@ typedef struct shim {
     long fail_for; /* how many fail from then on; 0 all */
     int fail_with; /* SQLite's code */
     bool with_reads;
+    int clock_off_s; /* of the times of its files */
     shim_disk disks[SHIM_FILES];
 } shim;
 
@@ -113,6 +116,14 @@ static inline int shim_truncate(sqlite3_file *file, sqlite3_int64 len) {
     return rc == SQLITE_OK ? shim_real(file)->pMethods->xTruncate(shim_real(file), len) : rc;
 }
 
+static inline void shim_set_clock(const char *path) {
+    struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}};
+    clock_gettime(CLOCK_REALTIME, &times[1]);
+    times[1].tv_sec += shim_one.clock_off_s;
+    if (utimensat(AT_FDCWD, path, times, 0) < 0)
+        abort();
+}
+
 static inline int shim_sync(sqlite3_file *file, int flags) {
     shim_disk *disk = shim_kept(file);
     (void) flags;
@@ -121,6 +132,8 @@ static inline int shim_sync(sqlite3_file *file, int flags) {
     if (disk && rc == SQLITE_OK)
         shim_copy(&disk->synced, &disk->now);
     pthread_mutex_unlock(&shim_one.lock);
+    if (disk && shim_one.clock_off_s)
+        shim_set_clock(disk->path);
     return rc;
 }
 
@@ -221,6 +234,7 @@ static inline void shim_reset(void) {
         memset(&shim_one.disks[i], 0, sizeof shim_one.disks[i]);
     }
     shim_one.count = shim_one.fail_at = shim_one.fail_for = 0;
+    shim_one.clock_off_s = 0;
     shim_one.fail_with = SQLITE_IOERR_WRITE;
     shim_one.with_reads = false;
 }

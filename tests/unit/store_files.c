@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "clock.h"
+#include "store/shim.h"
 #include "store/world.h"
 
 #define EVENTS 30
@@ -33,8 +34,9 @@ static void copy_file(const char *from, const char *to, int flags) {
 }
 
 /* A journal of three runs; the third is going on, and its events are in the log. The copy is of the first. */
-static bool open_scene(scene *s) {
+static bool open_scene_on(scene *s, const char *vfs) {
     world_init(&s->world, &weft__sqlite);
+    s->world.opts.vfs = vfs;
     snprintf(s->older, sizeof s->older, "%s/older", s->world.folder);
     if (!world_open(&s->world))
         return false;
@@ -49,6 +51,10 @@ static bool open_scene(scene *s) {
         return false;
     world_fill(&s->world, "a", EVENTS);
     return true;
+}
+
+static bool open_scene(scene *s) {
+    return open_scene_on(s, NULL);
 }
 
 /* ---- what somebody does ---- */
@@ -217,6 +223,40 @@ TEST(a_transaction_of_a_strangers_does_no_harm) {
     world_done(&s.world);
 }
 
+/* As sqlite3's .restore does: what is in the database is a journal of ours, and an older one. */
+static void restore_older(const scene *s) {
+    sqlite3 *from = NULL, *to = NULL;
+    bool open = sqlite3_open(s->older, &from) == SQLITE_OK && sqlite3_open(s->world.path, &to) == SQLITE_OK;
+    sqlite3_backup *copy = open ? sqlite3_backup_init(to, "main", from, "main") : NULL;
+    bool done = copy && sqlite3_backup_step(copy, -1) == SQLITE_DONE && sqlite3_backup_finish(copy) == SQLITE_OK;
+    sqlite3_db_config(to, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *) NULL);
+    if (sqlite3_close(from) != SQLITE_OK || sqlite3_close(to) != SQLITE_OK || !done)
+        abort();
+}
+
+TEST(an_older_journal_that_is_restored_takes_nothing_more) {
+    for (int hidden = 0; hidden < 2; hidden++) {
+        scene s;
+        struct stat before = {0};
+        char name[160];
+        REQUIRE(open_scene(&s));
+        pass_a_tick(&s);
+        CHECK_INT(world_append(&s.world, "a", "x"), 0);
+        name_of(&s, "-wal", name);
+        CHECK_INT(stat(name, &before), 0);
+        restore_older(&s);
+        const struct timespec seen[2] = {before.st_atim, before.st_mtim};
+        if (hidden) /* as if it had happened in the tick of our own write */
+            CHECK_INT(utimensat(AT_FDCWD, name, seen, 0), 0);
+        CHECK_INT(world_append(&s.world, "a", "x"), -ESTALE);
+        CHECK_INT(world_append(&s.world, "a", "x"), -ESTALE);
+        s.world.store = weft__store_close(s.world.store);
+        CHECK_INT(weft__store_open(s.world.kind, &s.world.opts, &s.world.store, s.world.why), -EUCLEAN);
+        CHECK(strstr(s.world.why, "lost its end"));
+        world_done(&s.world);
+    }
+}
+
 /* The log's time is what our own last write made it, however long ago that was: otherwise it would count as somebody else's,
  * and after a few of these times are not believed any more. */
 TEST(our_own_writes_are_known_as_ours) {
@@ -233,5 +273,23 @@ TEST(our_own_writes_are_known_as_ours) {
     world_done(&s.world);
 }
 
+/* Likewise where the file system's clock is another one than ours. */
+TEST(our_own_writes_are_known_by_another_clock) {
+    scene s;
+    shim_reset();
+    shim_one.clock_off_s = -3600;
+    REQUIRE(open_scene_on(&s, "shim"));
+    for (int i = 0; i < 8; i++) {
+        pass_a_tick(&s);
+        CHECK_INT(world_append(&s.world, "a", "x"), 0);
+    }
+    pass_a_tick(&s);
+    overwrite_one(&s, "-wal");
+    CHECK_INT(world_append(&s.world, "a", "x"), -ESTALE);
+    world_done(&s.world);
+    shim_reset();
+}
+
 TEST_MAIN(CASE(nothing_is_acknowledged_that_nobody_would_find) CASE(what_is_put_back_goes_on) CASE(a_touch_does_no_harm)
-              CASE(a_transaction_of_a_strangers_does_no_harm) CASE(our_own_writes_are_known_as_ours))
+              CASE(a_transaction_of_a_strangers_does_no_harm) CASE(an_older_journal_that_is_restored_takes_nothing_more)
+                  CASE(our_own_writes_are_known_as_ours) CASE(our_own_writes_are_known_by_another_clock))

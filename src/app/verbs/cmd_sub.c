@@ -35,6 +35,7 @@ typedef struct sub_view {
     weft_signals signals;
     weft_timer limit;
     bool was_connected, lost, begun, over;
+    char resumed[64]; /* what was said about it; below the table, which takes the place of everything else */
     weft_exit status;
 } sub_view;
 
@@ -136,14 +137,17 @@ static int fill_table(weft_table *table, const columns *shown, const weft_json *
 static int draw_table(const sub_view *self, const weft_json *items, const columns *shown) {
     const weft_screen *out = &self->app->out;
     weft_table table = {.heads = shown->list};
-    size_t lines = lines_of_terminal(self->app), left = 0;
-    int r = fill_table(&table, shown, items, lines > 4 ? lines - 3 : 1, &left);
+    bool anew = out->colour && !self->how->once;
+    size_t lines = lines_of_terminal(self->app), left = 0, below = *self->resumed ? 4 : 3;
+    int r = fill_table(&table, shown, items, lines > below + 1 ? lines - below : 1, &left);
     if (r >= 0) {
-        if (out->colour && !self->how->once)
+        if (anew)
             fputs("\033[H\033[J", out->file); /* from the first line on */
         weft__table_put(&table, out);
         if (left)
             fprintf(out->file, "and %zu more\n", left);
+        if (anew && *self->resumed)
+            fprintf(out->file, "\033[2m%s\033[0m\n", self->resumed);
     }
     weft__table_done(&table);
     return r;
@@ -215,9 +219,11 @@ static void on_view_news(weft_sub *sub, const weft_sub_news *news, void *ctx) {
         return;
     switch (news->state) {
     case WEFT_SUB_RESUMED:
-        weft__warn(self->app, "resumed behind %" PRIu64 "; nothing was missed", weft_sub_seq(sub));
+        snprintf(self->resumed, sizeof self->resumed, "resumed behind %" PRIu64 "; nothing was missed", weft_sub_seq(sub));
+        weft__warn(self->app, "%s", self->resumed);
         break;
     case WEFT_SUB_SNAPSHOT:
+        *self->resumed = '\0';
         weft__warn(self->app, "%s%s; it begins anew", weft_sub_is_state(sub) ? "" : "a gap: ", snapshot_words(news->reason));
         break;
     case WEFT_SUB_LOST:
@@ -321,7 +327,7 @@ static weft_exit fail_subscribe(const sub_view *self, int r) {
     return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
 }
 
-static weft_exit follow_stream(sub_view *self, const weft_doc *params) {
+static void follow_stream(sub_view *self, const weft_doc *params) {
     weft_sub_opts opts = {.on_value = on_view_value, .on_state = on_view_news, .ctx = self, .file = self->how->position};
     weft__timer_init(&self->limit, on_view_limit);
     int r = connect_view(self);
@@ -331,11 +337,22 @@ static weft_exit follow_stream(sub_view *self, const weft_doc *params) {
         end_view(self, fail_subscribe(self, r));
     else
         weft_loop_run(self->loop);
-    return self->status;
+}
+
+/* In the end, too: whoever asked for one value has no other moment to hear of it. */
+static void save_position(sub_view *self) {
+    int r = self->sub ? weft_sub_save(self->sub) : 0;
+    if (r >= 0)
+        return;
+    weft_exit status = weft__fail(self->app, WEFT_FAILED, NULL, "%s: the position cannot be saved: %s", self->how->position,
+                                  weft_strerror(r));
+    if (self->status == WEFT_DONE)
+        self->status = status;
 }
 
 static void close_view(sub_view *self) {
     self->over = true;
+    save_position(self);
     if (self->loop)
         weft__timer_stop(self->loop, &self->limit);
     weft__signals_close(&self->signals);
@@ -356,8 +373,9 @@ static weft_exit run_sub(weft_app *app) {
     if (status == WEFT_DONE)
         status = weft__hub_call_target(app, self.how->url, &self.target);
     if (status == WEFT_DONE) {
-        status = follow_stream(&self, params);
+        follow_stream(&self, params);
         close_view(&self);
+        status = self.status;
     }
     weft__target_done(&self.target);
     return status;

@@ -106,8 +106,8 @@ static int prove_continuity(weft_sq *sq, const weft_sq_proof *proof, char *ret_w
         return 0;
     snprintf(ret_why, WEFT_STORE_WHY,
              "the journal has lost its end: event %llu was acknowledged, and the last one there is %lld. Put back what is "
-             "missing; or, if this is an older copy: %s",
-             (unsigned long long) proof->gseq, (long long) sq->state.head, on_purpose);
+             "missing; or, if this is an older copy on purpose, remove the file whose name ends in -mark",
+             (unsigned long long) proof->gseq, (long long) sq->state.head);
     return -EUCLEAN;
 }
 

@@ -220,6 +220,10 @@ int weft__sq_examine_fresh(const weft_sq_proof *proof, char *ret_why);
 /* sqlite_files.c */
 /* Before a transaction: 0 if the files are the ones that were opened and hold what we wrote. */
 int weft__sq_files_before(weft_sq *sq);
+/* Somebody else wrote to them: read everything. 0 all of it is there, as we wrote it; -ESTALE it is not, for good. */
+int weft__sq_files_check(weft_sq *sq);
+/* Is the last event that is stored ours? -ESTALE for good: an older copy that was restored is whole, too. */
+int weft__sq_files_head(weft_sq *sq);
 /* After it, before anybody is told; or after the log was copied back. */
 int weft__sq_files_after(weft_sq *sq, bool group);
 

@@ -73,22 +73,31 @@ void weft__sq_leave(weft_sq *sq) {
     sq->stays = false;
 }
 
-/* Whoever has seen an older state than that of somebody else's transaction may not write. */
+/* Whoever has seen an older state than that of somebody else's transaction may not write. So soon after our own the time of
+ * change has not told us of it. Who looks anew sees it without a word. */
 static int begin_group(weft_sq *sq) {
     int r = weft__sq_do(&sq->write, WEFT_SQ_BEGIN_GROUP);
-    if (r == -EBUSY && sq->stays) {
-        weft__sq_leave(sq);
-        r = weft__sq_do(&sq->write, WEFT_SQ_BEGIN_GROUP);
+    if (r == -EBUSY && sq->stays && sqlite3_extended_errcode(sq->write.db) == SQLITE_BUSY_SNAPSHOT) {
+        r = weft__sq_files_check(sq);
+        if (r >= 0)
+            r = weft__sq_do(&sq->write, WEFT_SQ_BEGIN_GROUP);
     }
+    if (r >= 0 && !sq->stays)
+        r = weft__sq_files_head(sq);
     if (r >= 0)
         stay(sq);
+    else if (r != -EBUSY)
+        weft__sq_leave(sq);
     return r;
 }
 
+static void roll_back(weft_sq *sq) {
+    if (!sqlite3_get_autocommit(sq->write.db))
+        weft__sq_do(&sq->write, WEFT_SQ_ROLLBACK);
+}
+
 static int apply_all(weft_sq *sq, weft_link *jobs) {
-    int r = begin_group(sq);
-    if (r >= 0)
-        r = forget_streams(sq);
+    int r = forget_streams(sq);
     weft__sq_rows_begin(sq, jobs);
     for (weft_link *link = jobs->next; r >= 0 && link != jobs; link = link->next)
         r = apply_job(sq, WEFT_CONTAINER(link, weft_job, link));
@@ -106,11 +115,15 @@ static int commit_group(weft_sq *sq, weft_link *jobs) {
     if (r < 0)
         return r;
     weft__sq_log_room(sq);
+    r = begin_group(sq);
+    if (r < 0) {
+        roll_back(sq);
+        return r;
+    }
     r = apply_all(sq, jobs);
     if (r < 0) {
         weft__sq_leave(sq);
-        if (!sqlite3_get_autocommit(sq->write.db))
-            weft__sq_do(&sq->write, WEFT_SQ_ROLLBACK);
+        roll_back(sq);
         weft__sq_streams_drop(sq);
         weft__sq_keys_drop(sq);
         sq->state = before;
