@@ -200,7 +200,7 @@ static void put_pairs(FILE *to, const char *title, const char *const (*rows)[2],
 
 void weft__man_page(FILE *to) {
     weft__man_title(to, "weft", 1);
-    man_put_name(to, "weft", "one JSON-RPC 2.0 peer for every message boundary of a coding-agent system");
+    man_put_name(to, "weft", "a hub for coding agents, and a client for any JSON-RPC 2.0 server");
     fputs(".SH SYNOPSIS\n\\fBweft\\fR \\fIVERB\\fR [options] [arguments]\n.SH DESCRIPTION\n"
           "\\fBweft serve\\fR turns a project folder into a hub for coding agents: command lines, browsers and programs "
           "submit\n"
