@@ -82,9 +82,9 @@ static const struct {
      "{\"session\":{\"id\":\"session-0003\",\"agent\":\"demo\",\"createdAt\":\"2026-01-01T12:00:00.000Z\",\"updatedAt"
      "\":\"2026-01-01T12:00:05.000Z\",\"taskId\":\"task-0003\",\"busy\":false,\"tasks\":1,\"folder\":\"\",\"closed\":fa"
      "lse,\"turn\":null,\"turns\":1,\"agentSessionId\":\"demo-c1f7\",\"settings\":{},\"mcpServers\":[]}}"},
-    {"session.list",
-     "{\"sessions\":[{\"id\":\"session-0003\",\"agent\":\"demo\",\"createdAt\":\"2026-01-01T12:00:00.000Z\",\"updated"
-     "At\":\"2026-01-01T12:00:05.000Z\",\"taskId\":\"task-0003\",\"busy\":false,\"tasks\":1}],\"total\":1}"},
+    {"session.list", "{\"sessions\":[{\"id\":\"session-0003\",\"agent\":\"demo\",\"createdAt\":\"2026-01-01T12:00:00.000Z\","
+                     "\"updatedAt\":\"2026-01-01T12:00:05.000Z\",\"taskId\":\"task-0003\",\"busy\":false,\"tasks\":1,"
+                     "\"prompt\":\"fix the tests\"}],\"total\":1}"},
     {"task.about",
      "{\"tasks\":[{\"id\":\"task-0003\",\"agent\":\"demo\",\"sessionId\":\"session-0003\",\"attempt\":1,\"retries\":0,\"t"
      "imeoutMs\":7200000,\"reason\":\"\",\"stopReason\":\"end_turn\"}]}"},
