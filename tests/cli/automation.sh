@@ -26,6 +26,7 @@ like "it is on" "automation is on, 3 rules" "$out"
 like "a rule" "after " "$out"
 like "what it does" "notify: one is done" "$out"
 like "a rule that is wrong" invalid "$out"
+like "a schedule is shown" "at 61 * * * *" "$out"
 like "and why" 'wrong is not valid: the schedule "61 * * * *" is not valid: the minute must be' "$out"
 weft automation enable wrong
 exits "a rule that is wrong cannot be switched on" 8

@@ -140,5 +140,22 @@ for page, text in texts.items():
             continue
         within = any(key.startswith(name + ".") or name.startswith(key + ".") for key in keys | methods_named)
         check(f"{page} names {name}", name in known or within, "no setting, method, event or notification")
+# ---- what the pages tell people to type ----
+
+verbs = {verb["name"]: verb["subcommands"] for verb in json.loads(weft("help", "--json"))["verbs"]}
+help_of = {name: weft(name, "-h") + weft("help", "connection") for name in verbs}
+for page, text in texts.items():
+    if page == "CHANGES.md" or page.startswith("docs/decisions/") or page == "docs/architecture.md":
+        continue
+    for line in re.findall(r"^    (weft .*)$", text, re.M):
+        check(f"{page}: what explains a line is a comment", not re.search(r"\S   +[^# ]", re.sub(r" # .*", "", line)), line)
+    for line in re.findall(r"^    (weft .*)$|`(weft [^`]*)`", text, re.M):
+        words = re.split(r" # | -- |[|>;)]", line[0] or line[1])[0].split()
+        if len(words) < 2 or not re.fullmatch("[a-z]+", words[1]):
+            continue
+        check(f"{page} names a verb", words[1] in verbs, line)
+        for word in words[2:] if words[1] in verbs else []:
+            option = re.match("--[a-z][a-z-]*", word)
+            check(f"{page} names an option", not option or option[0] in help_of[words[1]], word, line)
 print(f"{passed} passed, {failed} failed, 0 skipped")
 raise SystemExit(failed > 0)

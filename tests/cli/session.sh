@@ -46,6 +46,10 @@ is "in the mode allow it is, and nobody was asked" weft-demo.txt "$(ls sub)"
 weft session list
 like "listed" "$id" "$out"
 like "listed with its title" Other "$out"
+weft task submit --wait 'echo without a title'
+weft session list
+like "one without a title has its prompt" "echo without a title" "$out"
+[ "$out" != "$(TZ=Asia/Kathmandu timeout 120 "$program" session list)" ] && pass || fail "times are of here" "$out"
 
 weft restart
 exits "restart" 0

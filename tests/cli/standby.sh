@@ -75,7 +75,7 @@ weft promote
 exits "once" 8
 weft restart
 exits "with the same command line" 0
-like "it stays a hub" "--standby-of is passed over" "$err"
+like "it stays a hub" "--standby-of is ignored" "$err"
 weft task list
 like "with everything" "and it goes on" "$out"
 

@@ -64,4 +64,33 @@ weft task list --search needle --json
 is "for programs" 1 "$(grep -o '"id":' <<<"$out" | wc -l)"
 person "" env NO_COLOR=1 "$program" task list --search nowhere
 like "none is said" "no task has this text" "$out"
+
+# ---- why one waits ----
+
+weft config set tasks.max_running 1
+weft reload
+weft task submit 'slow 60s'
+slow=$out
+weft task submit 'echo behind it'
+behind=$out
+until_true state "$slow" running
+weft task list
+like "what it waits for is in the list" "queued, 1 runs already (tasks.max_running)" "$out"
+weft config set tasks.paused true
+weft reload
+weft task list
+like "also when all wait" "queued, tasks are paused (tasks.paused)" "$out"
+weft task cancel "$behind"
+weft task cancel "$slow"
+weft config unset tasks.paused
+weft reload
+weft session new
+session=$out
+weft session prompt "$session" slow 60s
+slow=$out
+weft session prompt "$session" echo next
+until_true state "$slow" running
+weft task list
+like "or the one before it in its conversation" "queued, its session is busy" "$out"
+weft task cancel "$slow"
 close

@@ -200,13 +200,13 @@ static void put_pairs(FILE *to, const char *title, const char *const (*rows)[2],
 
 void weft__man_page(FILE *to) {
     weft__man_title(to, "weft", 1);
-    man_put_name(to, "weft", "one JSON-RPC 2.0 peer for every message boundary of a coding-agent system");
+    man_put_name(to, "weft", "a hub for coding agents, and a client for any JSON-RPC 2.0 server");
     fputs(".SH SYNOPSIS\n\\fBweft\\fR \\fIVERB\\fR [options] [arguments]\n.SH DESCRIPTION\n"
           "\\fBweft serve\\fR turns a project folder into a hub for coding agents: command lines, browsers and programs "
           "submit\n"
           "tasks, watch them, and answer the questions of agents. The other verbs talk to it, or to any other JSON\\-RPC\n"
           "endpoint: unix:PATH tcp://H:P tls://H:P ws://H:P/PATH wss://... http://... https://... exec:COMMAND stdio:\n"
-          ".PP\nStandard output is data, standard error is talk; \\fB\\-\\-json\\fR makes the data of every verb JSON.\n"
+          ".PP\nResults go to standard output, everything else to standard error; \\fB\\-\\-json\\fR makes the result of every verb JSON.\n"
           ".SH VERBS\n",
           to);
     for (const weft_verb *const *verb = weft__verbs; *verb; verb++) {

@@ -86,9 +86,12 @@ static void put_example_params(FILE *to, const weft_method *row, const char *nam
     weft_doc_free(doc);
 }
 
-static void put_example_result(FILE *to, const weft_method *row, const char *subject) {
+static void put_example_result(FILE *to, const weft_method *row, const char *name, const char *subject) {
     weft_doc *doc = NULL;
-    if (row->examples && row->examples->name && row->examples->result)
+    const char *written = weft__sample_of_result(name);
+    if (written)
+        fputs(written, to);
+    else if (row->examples && row->examples->name && row->examples->result)
         fputs(row->examples->result, to);
     else if (row->result && weft_doc_parse(row->result, strlen(row->result), NULL, &doc) >= 0)
         weft__sample_schema(to, weft_doc_root(doc), "result", subject);
@@ -104,7 +107,7 @@ static void put_form(FILE *to, const weft_method *row, const char *name) {
     fprintf(to, "\n```json\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":", name);
     put_example_params(to, row, name, subject);
     fputs("}\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":", to);
-    put_example_result(to, row, subject);
+    put_example_result(to, row, name, subject);
     fputs("}\n```\n", to);
     for (const weft_error_row *error = row->errors; error && error->code; error++)
         fprintf(to, "%s`%d %s`", error == row->errors ? "\nErrors: " : ", ", error->code,

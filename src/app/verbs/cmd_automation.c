@@ -23,9 +23,10 @@ static int add_cells(weft_table *table, const char *const *cells) {
 static int add_rule(weft_table *table, const weft_json *rule) {
     char trigger[256], action[256];
     weft_json on = weft_get(rule, "trigger"), todo = weft_get(rule, "action");
-    const char *pattern = weft_get_str(&on, "pattern", "");
-    snprintf(trigger, sizeof trigger, "%s%s%s", weft_get_str(&on, "type", weft_get_str(&on, "source", "any")),
-             *pattern ? " " : "", pattern);
+    const char *pattern = weft_get_str(&on, "pattern", ""), *schedule = weft_get_str(&on, "schedule", "");
+    const char *usual = *schedule ? "at" : *pattern ? "file.*" : "any";
+    snprintf(trigger, sizeof trigger, "%s%s%s%s%s", weft_get_str(&on, "type", weft_get_str(&on, "source", usual)),
+             *pattern ? " " : "", pattern, *schedule ? " " : "", schedule);
     snprintf(action, sizeof action, "%s: %s", weft_get_str(&todo, "type", ""),
              weft_get_str(&todo, "prompt", weft_get_str(&todo, "message", weft_get_str(&todo, "url", ""))));
     bool switched = weft_get(rule, "configured").text;

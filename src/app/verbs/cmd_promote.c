@@ -9,7 +9,7 @@ typedef struct settings {
 } settings;
 
 static void tell_promoted(const weft_app *app, const weft_json *said) {
-    char age[WEFT_TIME_TEXT];
+    char age[WEFT_TIME_TEXT], heard[WEFT_TIME_TEXT];
     long long missing = (long long) weft_get_int(said, "missing", 0);
     fprintf(app->err.file, "promoted: this is a hub now, with a new epoch. It has the journal of %s up to event %lld.\n",
             weft_get_str(said, "of", ""), (long long) weft_get_int(said, "head", 0));
@@ -17,7 +17,8 @@ static void tell_promoted(const weft_app *app, const weft_json *said) {
         fprintf(app->err.file, "%lld event%s that hub had %s missing.\n", missing, missing == 1 ? "" : "s",
                 missing == 1 ? "is" : "are");
     fprintf(app->err.file, "What it stored after it was last heard, %s (%s ago), may be missing.\n",
-            weft_get_str(said, "heardAt", "never"), weft__duration(age, weft_get_int(said, "behindMs", 0)));
+            weft__time_shown(heard, weft_get_str(said, "heardAt", NULL), "never"),
+            weft__duration(age, weft_get_int(said, "behindMs", 0)));
     fputs("Tokens, configuration and the project's files are not part of the journal.\n", app->err.file);
 }
 

@@ -8,6 +8,7 @@
 #include "runners.h"
 #include "serve.h"
 #include "table.h"
+#include "time_text.h"
 
 /* ---- list ---- */
 
@@ -20,7 +21,7 @@ static const char *join_names(const weft_json *names, char *ret, size_t size) {
 }
 
 static int add_runner_row(weft_table *table, const weft_json *runner) {
-    char agents[256], labels[256], slots[64];
+    char agents[256], labels[256], slots[64], since[WEFT_TIME_TEXT];
     weft_json agent_names = weft_get(runner, "agents"), label_names = weft_get(runner, "labels");
     bool connected = weft_get_bool(runner, "connected", false), here = weft_get_bool(runner, "hasProject", false);
     snprintf(slots, sizeof slots, "%lld of %lld", (long long) weft_get_int(runner, "running", 0),
@@ -32,7 +33,7 @@ static int add_runner_row(weft_table *table, const weft_json *runner) {
                            slots,
                            join_names(&agent_names, agents, sizeof agents),
                            join_names(&label_names, labels, sizeof labels),
-                           weft_get_str(runner, "since", "")};
+                           weft__time_shown(since, weft_get_str(runner, "since", NULL), "")};
     int r = 0;
     for (size_t i = 0; i < sizeof cells / sizeof cells[0] && r >= 0; i++)
         r = weft__table_add(table, cells[i]);

@@ -6,6 +6,7 @@
 #include "hub_call.h"
 #include "subcommand.h"
 #include "table.h"
+#include "time_text.h"
 
 typedef struct settings {
     const char *url, *agent, *folder, *title, *mode, *model, *resume;
@@ -21,11 +22,14 @@ static const char *state_of(const weft_json *session) {
 }
 
 static int add_session(weft_table *table, const weft_json *session) {
-    char tasks[32];
+    char tasks[32], updated[WEFT_TIME_TEXT];
     snprintf(tasks, sizeof tasks, "%lld", (long long) weft_get_int(session, "tasks", 0));
-    const char *cells[] = {
-        weft_get_str(session, "id", ""),        weft_get_str(session, "agent", ""), state_of(session), tasks,
-        weft_get_str(session, "updatedAt", ""), weft_get_str(session, "title", "")};
+    const char *cells[] = {weft_get_str(session, "id", ""),
+                           weft_get_str(session, "agent", ""),
+                           state_of(session),
+                           tasks,
+                           weft__time_shown(updated, weft_get_str(session, "updatedAt", NULL), ""),
+                           weft_get_str(session, "title", weft_get_str(session, "prompt", ""))};
     int r = 0;
     for (size_t i = 0; i < sizeof cells / sizeof cells[0] && r >= 0; i++)
         r = weft__table_add(table, cells[i]);
@@ -33,7 +37,7 @@ static int add_session(weft_table *table, const weft_json *session) {
 }
 
 static weft_exit put_sessions(weft_app *app, const weft_json *result) {
-    static const char *const heads[] = {"SESSION", "AGENT", "STATE", "TASKS", "UPDATED", "TITLE", NULL};
+    static const char *const heads[] = {"SESSION", "AGENT", "STATE", "TASKS", "UPDATED", "TITLE OR LAST PROMPT", NULL};
     weft_table table = {.heads = heads};
     weft_json sessions = weft_get(result, "sessions");
     int r = 0;

@@ -136,7 +136,7 @@ static void put_runner(const weft_app *app, const weft_json *runner) {
 
 /* How far the copy is, and what would be missing now. */
 static void put_standby(const weft_app *app, const weft_json *standby) {
-    char age[WEFT_TIME_TEXT];
+    char age[WEFT_TIME_TEXT], heard[WEFT_TIME_TEXT];
     long long lacks = (long long) weft_get_int(standby, "behind", 0);
     put_status_label(app, "standby");
     fprintf(app->out.file, "of %s, %s\n", weft_get_str(standby, "of", ""), weft_get_str(standby, "state", ""));
@@ -149,7 +149,7 @@ static void put_standby(const weft_app *app, const weft_json *standby) {
     if (weft_get_int(standby, "behindMs", 0))
         fprintf(app->out.file, ", for %s", weft__duration(age, weft_get_int(standby, "behindMs", 0)));
     fprintf(app->out.file, "\n");
-    put_status_text(app, "heard", weft_get_str(standby, "heardAt", "never"));
+    put_status_text(app, "heard", weft__time_shown(heard, weft_get_str(standby, "heardAt", NULL), "never"));
 }
 
 static void put_status(const weft_app *app, const weft_json *status, const weft_json *agents) {

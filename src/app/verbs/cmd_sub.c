@@ -13,6 +13,7 @@
 #include "params.h"
 #include "signals.h"
 #include "table.h"
+#include "time_text.h"
 #include "utf8.h"
 
 #define CELL_BYTES 60 /* of a column that is not the last */
@@ -94,11 +95,18 @@ static void choose_columns(const char *stream, const weft_json *first, columns *
     }
 }
 
+/* "2026-01-31T12:00:00.000Z", as times are on the wire. */
+static bool is_time(const char *text) {
+    return strlen(text) == 24 && text[4] == '-' && text[10] == 'T' && text[23] == 'Z';
+}
+
 static int add_cell(weft_table *table, const weft_json *value, bool last) {
-    char cell[CELL_BYTES + 1];
+    char cell[CELL_BYTES + 1], time[WEFT_TIME_TEXT];
     bool text = weft_typeof(value) == WEFT_STRING;
     const char *shown = text ? weft_str_of(value, "") : "";
     size_t len = text ? strlen(shown) : value->len;
+    if (text && is_time(shown))
+        return weft__table_add(table, weft__time_shown(time, shown, shown));
     if (text && last)
         return weft__table_add(table, shown);
     if (!text)

@@ -50,6 +50,7 @@
     S_IS("taskId", S_TEXT_OR_NULL) "," \
     S_IS("busy", S_BOOL) "," \
     S_IS("tasks", S_COUNT) "," \
+    S_IS("prompt", S_STRING) "," \
     S_IS("title", S_TEXT_OR_NULL) "," \
     S_IS("folder", S_STRING) "," \
     S_IS("closed", S_BOOL) "," \

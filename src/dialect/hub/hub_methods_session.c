@@ -7,12 +7,14 @@
 
 #include "hub_methods.h"
 #include "reply.h"
+#include "utf8.h"
 #include "write.h"
 
 #define LIST_DEFAULT 20
 #define LIST_MAX 1000
-#define MAX_OWN 1000 /* of one page of an agent's sessions: each is looked for among ours */
-#define EXEC "exec"  /* the scope of who may name programs and folders for an agent */
+#define MAX_OWN 1000    /* of one page of an agent's sessions: each is looked for among ours */
+#define PROMPT_SHOWN 80 /* bytes of a prompt in a list */
+#define EXEC "exec"     /* the scope of who may name programs and folders for an agent */
 
 /* ---- showing ---- */
 
@@ -42,16 +44,24 @@ static int write_servers(weft_buf *out, const weft_alloc *alloc, const char *ser
     return r < 0 ? r : weft__buf_put(out, alloc, "]", 1);
 }
 
-static int write_row(weft_buf *out, const weft_alloc *alloc, const weft_session *session) {
+/* By what a person knows a session without a title again: how its last prompt begins. */
+static weft_val prompt_of(const weft_hub *hub, const weft_session *session) {
+    const weft_task *task = session->task ? weft__task_find(hub->engine, session->task) : NULL;
+    size_t len = task ? strlen(task->prompt) : 0;
+    return task ? weft_strn(task->prompt, len > PROMPT_SHOWN ? weft__utf8_fit(task->prompt, len, PROMPT_SHOWN) : len)
+                : weft_none();
+}
+
+static int write_row(weft_buf *out, const weft_hub *hub, const weft_session *session) {
     char created[WEFT_STAMP], updated[WEFT_STAMP];
-    weft_val value =
-        WEFT_OBJ({"id", weft_str(session->id)}, {"agent", weft_str(session->agent)},
-                 {"createdAt", weft__stamp_val(session->created_ms, created)},
-                 {"updatedAt", weft__stamp_val(session->updated_ms, updated)}, {"taskId", weft_str(session->task)},
-                 {"busy", weft_bool(session->busy)}, {"tasks", weft_uint(session->tasks)}, {"title", title_of(session)},
-                 {"folder", *session->folder ? weft_str(session->folder) : weft_none()},
-                 {"closed", session->closed ? weft_bool(true) : weft_none()}, {"branch", weft_str_or_none(session->branch)});
-    return weft__write_val(out, alloc, &value);
+    weft_val value = WEFT_OBJ(
+        {"id", weft_str(session->id)}, {"agent", weft_str(session->agent)},
+        {"createdAt", weft__stamp_val(session->created_ms, created)},
+        {"updatedAt", weft__stamp_val(session->updated_ms, updated)}, {"taskId", weft_str(session->task)},
+        {"busy", weft_bool(session->busy)}, {"tasks", weft_uint(session->tasks)}, {"prompt", prompt_of(hub, session)},
+        {"title", title_of(session)}, {"folder", *session->folder ? weft_str(session->folder) : weft_none()},
+        {"closed", session->closed ? weft_bool(true) : weft_none()}, {"branch", weft_str_or_none(session->branch)});
+    return weft__write_val(out, hub->alloc, &value);
 }
 
 static int write_whole(weft_buf *out, const weft_alloc *alloc, const weft_session *session) {
@@ -190,7 +200,7 @@ static int write_sessions(weft_buf *out, const weft_hub *hub, int64_t limit, uin
             continue;
         r = *ret_total > 1 ? weft__buf_put(out, hub->alloc, ",", 1) : 0;
         if (r >= 0)
-            r = write_row(out, hub->alloc, session);
+            r = write_row(out, hub, session);
     }
     return r < 0 ? r : weft__buf_put(out, hub->alloc, "]", 1);
 }

@@ -30,7 +30,7 @@ static int write_about(weft_buf *out, const weft_hub *hub, const weft_task *task
         {"id", weft_str(task->id)}, {"agent", weft_str(task->runs_on)}, {"sessionId", weft_str(task->session)},
         {"attempt", weft_int(task->attempt)}, {"retries", weft_int(task->retries)},
         {"timeoutMs", task->timeout_ms < 0 ? weft_null() : weft_int(task->timeout_ms)}, {"reason", weft_str(task->reason)},
-        {"waits", weft_str_or_none(weft__runner_waits(hub->engine, task->id, waits))},
+        {"waits", weft_str_or_none(weft__task_waits(hub->engine, task->id, waits))},
         {"stopReason", weft_str_or_none(task->stop_reason)}, {"usage", weft__usage_or_none(task)},
         {"changes", weft__changes_val(task->changes, false, changes)},
         {"branch", weft_str_or_none(session ? session->branch : NULL)},

@@ -65,6 +65,9 @@ bool weft__runner_of_task(const weft_engine *engine, const char *task, weft_runn
 /* Why a task that waits in the queue for a machine waits, for people; NULL: it does not, or for its turn. */
 #define WEFT_RUNNER_WAITS 256
 const char *weft__runner_waits(const weft_engine *engine, const char *task, char ret[WEFT_RUNNER_WAITS]);
+/* queue.c: the same of any task that is queued here: why it does not run yet, in words. NULL: it will in a moment, or what
+ * it waits for is not ours to say. */
+const char *weft__task_waits(const weft_engine *engine, const char *task, char ret[WEFT_RUNNER_WAITS]);
 
 /* For lists. Borrowed until the next turn of the loop. */
 typedef struct weft_runner_view {

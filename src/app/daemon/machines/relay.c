@@ -34,7 +34,7 @@ static weft_exit find_named(relay_hub *hub, const weft_app *app, const char *nam
     if (row)
         status = set_hub(hub, app, name, strlen(name), row->url, *row->token_file ? row->token_file : NULL);
     else if (status == WEFT_DONE)
-        status = weft__misused(app, "--relay %s: it is no URL, and \"weft hubs\" knows no hub of this name", name);
+        status = weft__misused(app, "--relay %s: not a URL, and \"weft hubs\" knows no hub of this name", name);
     weft__free(NULL, rows);
     return status;
 }

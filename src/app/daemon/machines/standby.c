@@ -55,7 +55,7 @@ weft_exit weft__standby_run(const weft_standby_opts *opts, bool *ret_hub) {
     weft_exit status = weft__target_of(&self->dialling, opts->url, &self->target);
     if (status == WEFT_DONE && !opts->discard && was_promoted(self)) {
         weft__warn(opts->app,
-                   "weft serve: this was a standby of %s and was promoted: it is a hub, and --standby-of is passed over",
+                   "weft serve: this was a standby of %s and was promoted: it is a hub, and --standby-of is ignored",
                    self->target.shown);
         *ret_hub = true;
     } else if (status == WEFT_DONE) {

@@ -173,7 +173,7 @@ static void on_standby_signal(void *ctx) {
 
 static void on_standby_hangup(void *ctx) {
     weft_standby *self = ctx;
-    weft__remark(self->opts.app, "a standby has nothing to read again");
+    weft__remark(self->opts.app, "a standby has no settings to reload");
 }
 
 static int64_t steady_us(void *ctx) {

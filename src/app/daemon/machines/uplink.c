@@ -270,8 +270,11 @@ static void on_uplink_state(weft_peer *peer, weft_peer_state state, int why, voi
         refuse_for_good(self, *weft_peer_trouble(peer) ? weft_peer_trouble(peer) : weft_strerror(why));
     else if (state == WEFT_PEER_DISCONNECTED && (was_up || !self->told_trouble)) {
         self->told_trouble = true;
-        weft__warn(self->opts.app, "weft runner: %s: %s; what runs goes on, and it is tried again", self->shown,
-                   *weft_peer_trouble(peer) ? weft_peer_trouble(peer) : weft_strerror(why));
+        const char *trouble = *weft_peer_trouble(peer) ? weft_peer_trouble(peer) : weft_strerror(why);
+        size_t said = strlen(self->shown); /* trouble may begin with the URL */
+        bool twice = strncmp(trouble, self->shown, said) == 0 && strncmp(trouble + said, ": ", 2) == 0;
+        weft__warn(self->opts.app, "weft runner: %s: %s. Tasks go on; trying again", self->shown,
+                   twice ? trouble + said + 2 : trouble);
     }
 }
 

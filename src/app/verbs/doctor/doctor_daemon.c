@@ -14,6 +14,7 @@
 #include "hub_call.h"
 #include "lead.h"
 #include "private_file.h"
+#include "time_text.h"
 #include "trust_view.h"
 #include "wiring.h"
 
@@ -150,7 +151,9 @@ static void tell_config_age(weft_doctor *doctor, const weft_json *status) {
 static void tell_relayed_hubs(weft_doctor *doctor, const weft_json *status) {
     weft_json hubs = weft_pointer(status, "/weft/relay/hubs");
     for (weft_iter it = weft_iterate(&hubs); weft_next(&it);) {
-        const char *name = weft_get_str(&it.value, "name", ""), *since = weft_get_str(&it.value, "since", "");
+        char time[WEFT_TIME_TEXT];
+        const char *name = weft_get_str(&it.value, "name", "");
+        const char *since = weft__time_shown(time, weft_get_str(&it.value, "since", NULL), "the start");
         if (strcmp(weft_get_str(&it.value, "state", ""), "following") == 0)
             weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "follows the hub %s since %s", name, since);
         else
@@ -162,6 +165,7 @@ static void tell_relayed_hubs(weft_doctor *doctor, const weft_json *status) {
 /* A standby: is its copy whole, and does it follow? */
 static void tell_standby(weft_doctor *doctor, const weft_json *status) {
     weft_json standby = weft_pointer(status, "/weft/standby");
+    char heard[WEFT_TIME_TEXT];
     bool whole = weft_get_bool(&standby, "whole", false);
     bool follows = strcmp(weft_get_str(&standby, "state", ""), "following") == 0;
     const char *error = weft_get_str(&standby, "error", "");
@@ -177,8 +181,8 @@ static void tell_standby(weft_doctor *doctor, const weft_json *status) {
                                  : NULL,
                       "standby of %s: %s, %lld events behind, heard %s%s%s", weft_get_str(&standby, "of", ""),
                       whole ? weft_get_str(&standby, "state", "") : "the copy is not whole yet",
-                      (long long) weft_get_int(&standby, "behind", 0), weft_get_str(&standby, "heardAt", "never"),
-                      *error ? ": " : "", error);
+                      (long long) weft_get_int(&standby, "behind", 0),
+                      weft__time_shown(heard, weft_get_str(&standby, "heardAt", NULL), "never"), *error ? ": " : "", error);
 }
 
 /* Of a runner: its hub, what it offers, and what it still has to tell. */

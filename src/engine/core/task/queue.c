@@ -3,7 +3,10 @@
  * those behind it. */
 #include "engine_private.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "runners.h"
 
 /* Those on runners do not take one of ours. */
 size_t weft__slots_taken(const weft_engine *engine, const char *agent) {
@@ -142,4 +145,32 @@ const weft_task *weft__task_waiting(const weft_engine *engine, size_t n) {
     while (n-- > 0 && link != &engine->queue)
         link = link->next;
     return link == &engine->queue ? NULL : &WEFT_CONTAINER(link, known_task, place)->pub;
+}
+
+/* ---- why one waits ---- */
+
+static const char *waits_for_slot(const weft_engine *engine, const char *agent, char ret[WEFT_RUNNER_WAITS]) {
+    size_t running = weft__slots_taken(engine, NULL);
+    if (running >= engine->limits.max_running)
+        snprintf(ret, WEFT_RUNNER_WAITS, "%zu %s already (tasks.max_running)", running, running == 1 ? "runs" : "run");
+    else if (!weft__slot_free(engine, agent))
+        snprintf(ret, WEFT_RUNNER_WAITS, "%s has no free place (max_running)", agent);
+    else
+        return NULL;
+    return ret;
+}
+
+const char *weft__task_waits(const weft_engine *engine, const char *id, char ret[WEFT_RUNNER_WAITS]) {
+    const known_task *task = weft__task_known(engine, id);
+    if (!task || task->pub.state != WEFT_TASK_QUEUED || task->starting || engine->opts.copy || engine->phase != READY)
+        return NULL;
+    if (engine->limits.max_running == SIZE_MAX)
+        snprintf(ret, WEFT_RUNNER_WAITS, "tasks are paused (tasks.paused)");
+    else if (!has_its_turn(task))
+        snprintf(ret, WEFT_RUNNER_WAITS, "its session is busy");
+    else if (task->not_before > weft_loop_now(engine->loop))
+        snprintf(ret, WEFT_RUNNER_WAITS, "it is tried again soon");
+    else
+        return is_placed(task) ? weft__runner_waits(engine, id, ret) : waits_for_slot(engine, task->pub.runs_on, ret);
+    return ret;
 }
