@@ -187,4 +187,25 @@ test('where tasks are queued again, the prompt goes on, and is run once more and
     same(JSON.parse(text).map(one => one.state), ['completed'], text);
 });
 
+test('an editor that reads too slowly is told that something is missing, before the turn is said to be over', async () => {
+    const fast = new Project('fast'), slow = new Editor(fast);
+    await slow.open();
+    slow.child.stdout.pause();
+    const turn = slow.prompt('lines 200000');
+    for (let state; state !== 'completed';) {
+        await new Promise(resolve => setTimeout(resolve, 200));
+        const { text } = await fast.verb('call', 'task.list', '--json');
+        [state] = text ? JSON.parse(text).map(one => one.state) : [];
+        check(state !== 'failed', text);
+    }
+    slow.child.stdout.resume();
+    same((await turn).result?.stopReason, 'end_turn');
+    const lines = slow.said().trimEnd().split('\n'), whole = lines.length === 200000;
+    const missing = slow.updates('agent_thought_chunk').filter(one => one.content.text.includes('is missing here'));
+    check(lines.every((line, at) => line === `line ${at + 1}`) || !whole, 'in order');
+    same(missing.length, whole ? 0 : 1, `${lines.length} lines`);
+    const { id } = await turn;
+    check(slow.messages.findLastIndex(one => one.method === 'session/update') < slow.messages.findIndex(one => one.id === id && !one.method), 'the answer is last');
+});
+
 await run();

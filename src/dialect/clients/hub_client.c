@@ -474,6 +474,7 @@ void weft__hub_client_free(weft_hub_client *client) {
     weft__list_remove(&client->link);
     while (!weft__list_empty(&client->subscriptions))
         weft__subscription_free(WEFT_CONTAINER(client->subscriptions.next, weft_subscription, link));
+    weft__catch_ups_tell(alloc, &client->left, -ECANCELED);
     while (!weft__list_empty(&client->unstored))
         weft__list_remove(client->unstored.next);
     while (!weft__list_empty(&client->parts)) {
@@ -509,6 +510,7 @@ void weft__hub_clients_open(weft_hub_clients *clients, weft_peer *peer) {
     client->since_ms = weft__engine_now(clients->hub->engine);
     client->peer = peer;
     weft__list_init(&client->subscriptions);
+    weft__list_init(&client->left);
     weft__list_init(&client->unstored);
     weft__list_init(&client->parts);
     weft__list_push(&clients->list, &client->link);

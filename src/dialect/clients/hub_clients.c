@@ -184,9 +184,13 @@ static void close_lost(weft_later *later) {
     while (!weft__list_empty(&clients->lost)) {
         weft_hub_client *client = WEFT_CONTAINER(clients->lost.next, weft_hub_client, link);
         weft_peer *peer = client->peer;
+        weft_link left;
+        weft__list_init(&left);
+        weft__catch_ups_move(&client->left, &left);
         weft__hub_client_free(client);
         weft_peer_close(peer, WEFT_CLIENT_CLOSE, "reconnect and resume");
         weft_peer_free(peer);
+        weft__catch_ups_tell(clients->alloc, &left, -ECANCELED);
     }
 }
 

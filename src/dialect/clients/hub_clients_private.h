@@ -95,6 +95,7 @@ struct weft_hub_client {
     weft_link subscriptions;
     weft_link unstored;
     weft_link parts;
+    weft_link left;            /* who waited until a client was told everything that is lost now */
     size_t subscription_count; /* without the dialect's */
     size_t call_count;
     const weft_dialect *decided; /* NULL: it speaks what its endpoint does */
@@ -211,6 +212,9 @@ weft_subscription *weft__subscription_free(weft_subscription *subscription);
 /* From this position on, from the store until it is where the others are. */
 int weft__subscription_start(weft_subscription *subscription, const weft_query *query);
 void weft__subscription_stop(weft_subscription *subscription);
+/* Who waits for weft__subscription_catch_up(): told, and freed; or another list has them. */
+void weft__catch_ups_tell(const weft_alloc *alloc, weft_link *list, int r);
+void weft__catch_ups_move(weft_link *from, weft_link *to);
 /* Its connection is full: this event and all after it come later. */
 void weft__subscription_pause(weft_subscription *subscription, const weft_event *event);
 /* There is room again. */

@@ -170,15 +170,32 @@ struct catch_up {
     void *ctx;
 };
 
-static void tell_catch_ups(weft_subscription *subscription, int r) {
-    while (!weft__list_empty(&subscription->catch_ups)) {
-        struct catch_up *first = WEFT_CONTAINER(subscription->catch_ups.next, struct catch_up, link);
+void weft__catch_ups_tell(const weft_alloc *alloc, weft_link *list, int r) {
+    while (!weft__list_empty(list)) {
+        struct catch_up *first = WEFT_CONTAINER(list->next, struct catch_up, link);
         weft_caught_up *done = first->done;
         void *ctx = first->ctx;
         weft__list_remove(&first->link);
-        weft__free(subscription->client->clients->alloc, first);
+        weft__free(alloc, first);
         done(ctx, r);
     }
+}
+
+void weft__catch_ups_move(weft_link *from, weft_link *to) {
+    while (!weft__list_empty(from)) {
+        weft_link *first = from->next;
+        weft__list_remove(first);
+        weft__list_push(to, first);
+    }
+}
+
+/* A client that is lost has not been told everything. An answer that waits for that would say that it was, and so waits
+ * until nobody hears it any more. */
+static void end_catch_ups(weft_subscription *subscription) {
+    if (subscription->client->lost)
+        weft__catch_ups_move(&subscription->catch_ups, &subscription->client->left);
+    else
+        weft__catch_ups_tell(subscription->client->clients->alloc, &subscription->catch_ups, -ECANCELED);
 }
 
 static void go_live(weft_subscription *subscription) {
@@ -192,7 +209,7 @@ static void go_live(weft_subscription *subscription) {
     weft__list_push(live, &subscription->live);
     if (rendering)
         subscription->client->clients->heard |= (uint32_t) 1 << rendering->index;
-    tell_catch_ups(subscription, 0);
+    weft__catch_ups_tell(subscription->client->clients->alloc, &subscription->catch_ups, 0);
 }
 
 int weft__subscription_catch_up(weft_subscription *subscription, weft_caught_up *done, void *ctx) {
@@ -343,7 +360,7 @@ void weft__subscription_stop(weft_subscription *subscription) {
     forget_latest(subscription);
     weft__transfer_end(subscription);
     weft__calls_end(subscription);
-    tell_catch_ups(subscription, -ECANCELED);
+    end_catch_ups(subscription);
     weft__subscription_finish(subscription, -ECANCELED, subscription->client->clients->told);
 }
 

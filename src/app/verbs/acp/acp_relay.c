@@ -380,6 +380,21 @@ void weft__relay_withdraw(struct relay *self, struct asked *old) {
                                       {"params", WEFT_OBJ({"requestId", weft_raw(id, strlen(id))})}));
 }
 
+/* A hole that nobody is told of looks like all that was said. */
+void weft__relay_tell_gap(struct relay *self, const char *session, const char *reason) {
+    bool trimmed = strcmp(reason, "trimmed") == 0;
+    const char *text = trimmed
+                           ? "weft: part of what was said is missing here. It was said faster than this editor reads, and "
+                             "the hub keeps no more of it.\n"
+                           : "weft: part of what was said is missing here. The hub has begun a new journal.\n";
+    weft_val content = WEFT_OBJ({"type", weft_str("text")}, {"text", weft_str(text)});
+    send_val_to_editor(self,
+                       WEFT_OBJ({"jsonrpc", weft_str("2.0")}, {"method", weft_str("session/update")},
+                                {"params", WEFT_OBJ({"sessionId", weft_str(session)},
+                                                    {"update", WEFT_OBJ({"sessionUpdate", weft_str("agent_thought_chunk")},
+                                                                        {"content", content})})}));
+}
+
 static int pass_told(struct relay *self, const weft_msg *msg, weft_bytes body) {
     weft_doc *params = NULL;
     int r = msg->params.data ? weft_doc_parse(msg->params.data, msg->params.len, NULL, &params) : 0;

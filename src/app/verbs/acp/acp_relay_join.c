@@ -37,7 +37,11 @@ static void on_resumed(weft_peer *peer, int r, const weft_answer *answer, void *
         return; /* on_hub_state() has it */
     struct followed *one = WEFT_CONTAINER(self->resuming, struct followed, link);
     weft_json position = answer->result ? weft_pointer(answer->result, "/_meta/weft~1position") : (weft_json){0};
+    weft_json resumed = answer->result ? weft_pointer(answer->result, "/_meta/weft~1resumed") : (weft_json){0};
+    weft_json reason = answer->result ? weft_pointer(answer->result, "/_meta/weft~1reason") : (weft_json){0};
     self->resuming = self->resuming->next;
+    if (!weft_bool_of(&resumed, true))
+        weft__relay_tell_gap(self, one->id, weft_str_of(&reason, ""));
     if (answer->error)
         weft__relay_unfollow(self, one);
     else if (weft_str_of(&position, NULL) && weft__relay_follow(self, one->id, NULL, weft_str_of(&position, NULL)) < 0) {

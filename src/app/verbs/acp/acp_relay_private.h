@@ -69,6 +69,8 @@ void weft__relay_fail(struct relay *self, int r);
 /* Nothing more is said, and nothing is owed. */
 bool weft__relay_is_done(const struct relay *self);
 
+/* Between what the editor was told of a session and what it will be told, something is missing. */
+void weft__relay_tell_gap(struct relay *self, const char *session, const char *reason);
 /* Remember how far the editor was told of a session; a NULL folder or position is left as it was. */
 int weft__relay_follow(struct relay *self, const char *id, const char *folder, const char *position);
 void weft__relay_unfollow(struct relay *self, struct followed *old);
