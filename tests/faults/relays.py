@@ -117,6 +117,10 @@ def one_hub():
             token = relay.token("ann", "read work")
             said = relay.cli("task", "submit", "--wait", "echo hello", "--url", f"ws://127.0.0.1:{port}/ws", "--token-file", token)
             assert said.stdout == "hello\n", (said.stdout, said.stderr)
+            said = relay.cli("task", "submit", "--wait", "--hub", "hub", "echo again")
+            assert said.stdout == "again\n", (said.stdout, said.stderr)
+            said = hub.cli("task", "submit", "--hub", "hub", "echo astray", check=False)
+            assert said.returncode == 2 and "is for relays" in said.stderr, said
             asks = relay.call("task.submit", prompt="ask me")["taskId"]
             question = question_at(relay)
             assert question == question_at(hub)
