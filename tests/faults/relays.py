@@ -109,6 +109,7 @@ def one_hub():
             relay.start()
             relay.wait_following()
             wait_until("what was before is known", lambda: relay.call("task.list"))
+            assert "The agent is" not in relay.said(), relay.said()
             assert relay.call("task.get", taskId=before) == hub.call("task.get", taskId=before)
             task = relay.call("task.submit", prompt="echo by way of it")["taskId"]
             relay.call("task.get", taskId=task)  # who submits finds it
