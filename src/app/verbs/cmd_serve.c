@@ -482,7 +482,9 @@ static weft_exit open_relay(serving *self) {
     const weft_serve_settings *typed = self->app->settings;
     const weft_store_kind *kind = store_kind(self);
     if (!typed->relay.count)
-        return typed->relay_token_file ? weft__misused(self->app, "--relay-token-file belongs to --relay") : WEFT_DONE;
+        return typed->relay_token_file || typed->relay_ca
+                   ? weft__misused(self->app, "--relay-token-file and --relay-ca belong to --relay")
+                   : WEFT_DONE;
     if (weft__store_lasts(kind) && !weft__store_has_files(kind)) /* it may have to begin anew */
         return weft__fail(self->app, WEFT_USAGE, "Leave out store.kind in the folder of the relay.",
                           "a relay keeps its copy in a file, not in a database of others");
@@ -490,6 +492,7 @@ static weft_exit open_relay(serving *self) {
                             .loop = self->loop,
                             .hubs = typed->relay,
                             .token_file = typed->relay_token_file,
+                            .ca = typed->relay_ca,
                             .on_anew = on_relay_anew,
                             .ctx = self};
     weft_exit status = weft__relay_new(&opts, &self->relay);
@@ -914,6 +917,7 @@ const weft_option weft__serve_options[] = {
                 "follow this hub and serve what happens there: a name of \"weft hubs\", a URL, or NAME=URL"),
     WEFT_OPTION(weft_serve_settings, relay_token_file, text, "relay-token-file", 0, "FILE",
                 "the token for hubs that are written as URLs"),
+    WEFT_OPTION(weft_serve_settings, relay_ca, text, "relay-ca", 0, "FILE", "who signs the certificates of these hubs"),
     WEFT_OPTION(weft_serve_settings, standby_of, text, "standby-of", 0, "URL",
                 "copy the journal of the hub there until \"weft promote\"; then be a hub"),
     WEFT_OPTION(weft_serve_settings, standby_token, text, "standby-token", 0, "FILE",
