@@ -37,6 +37,9 @@ int weft__peer_return(weft_peer *peer);
 /* Bytes of memory in its buffers: of a message that has not come whole, of one that waits, of what has not been sent. */
 size_t weft__peer_memory(const weft_peer *peer);
 
+/* The largest message that is taken from the other side now. */
+size_t weft__peer_max_body(const weft_peer *peer);
+
 /* Do not read: the output is full, or the user paused it. */
 bool weft__peer_choked(const weft_peer *peer);
 /* Bytes were kept unread because of that, and need not be any more: feed none to go on. */

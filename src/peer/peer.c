@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gate.h"
+#include "link.h"
 
 /* ---- life ---- */
 
@@ -87,6 +88,10 @@ static void set_max_body(weft_peer *peer) {
     peer->max_body = peer->identity->authenticated ? limits->max_body : limits->max_body_stranger;
     limit_to(&peer->max_body, peer->own_max_body);
     limit_to(&peer->max_body, peer->dialect_max_body);
+}
+
+size_t weft__peer_max_body(const weft_peer *peer) {
+    return peer->max_body;
 }
 
 static int make_peer(weft_service *service, const weft_peer_opts *opts, weft_peer **ret) {

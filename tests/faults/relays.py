@@ -4,6 +4,7 @@ or that it must begin anew; what is asked of a relay is done at the hub; and nob
 import json
 import os
 import random
+import shutil
 import socket
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from hub import PATIENCE, SOAK, WEFT, Gone, Hub, Refused, main, wait_until
+from hub import PATIENCE, SOAK, WEFT, Gone, Hub, Refused, Skipped, main, wait_until
 
 # What is about the hub's own process, or is not copied.
 LEFT_OUT = ("hub.", "doc.", "request.", "context.", "lease.", "relay.", "removed")
@@ -109,6 +110,7 @@ def one_hub():
             relay.start()
             relay.wait_following()
             wait_until("what was before is known", lambda: relay.call("task.list"))
+            assert "The agent is" not in relay.said(), relay.said()
             assert relay.call("task.get", taskId=before) == hub.call("task.get", taskId=before)
             task = relay.call("task.submit", prompt="echo by way of it")["taskId"]
             relay.call("task.get", taskId=task)  # who submits finds it
@@ -117,6 +119,10 @@ def one_hub():
             token = relay.token("ann", "read work")
             said = relay.cli("task", "submit", "--wait", "echo hello", "--url", f"ws://127.0.0.1:{port}/ws", "--token-file", token)
             assert said.stdout == "hello\n", (said.stdout, said.stderr)
+            said = relay.cli("task", "submit", "--wait", "--hub", "hub", "echo again")
+            assert said.stdout == "again\n", (said.stdout, said.stderr)
+            said = hub.cli("task", "submit", "--hub", "hub", "echo astray", check=False)
+            assert said.returncode == 2 and "is for relays" in said.stderr, said
             asks = relay.call("task.submit", prompt="ask me")["taskId"]
             question = question_at(relay)
             assert question == question_at(hub)
@@ -336,6 +342,29 @@ def asked_while_killed():
 
 # ---- positions that cannot be gone on from ----
 
+def over_tls():
+    """A hub's certificate is one that the system trusts, or that --relay-ca names."""
+    if not shutil.which("openssl"):
+        raise Skipped("needs openssl, for a certificate")
+    port = free_port()
+    with Served() as hub, Served() as relay:
+        cert, key = (os.path.join(hub.folder, name) for name in ("cert.pem", "key.pem"))
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                        "-subj", "/CN=hub", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert],
+                       check=True, capture_output=True, timeout=PATIENCE)
+        hub.args = ("--listen", f"wss://127.0.0.1:{port}/ws", "--tls-cert", cert, "--tls-key", key)
+        hub.start()
+        place = ("--relay", f"wss://127.0.0.1:{port}/ws", "--relay-token-file", hub.token("relay", "read work"))
+        relay.args = place
+        relay.start()
+        wait_until("it is not trusted", lambda: "certificate" in relay.hubs()[0].get("trouble", ""))
+        relay.stop()
+        relay.args = (*place, "--relay-ca", cert)
+        relay.start()
+        relay.wait_following()
+        assert ends(relay, relay.call("task.submit", prompt="echo safe")["taskId"])["output"] == "safe"
+
+
 def begins_anew():
     """A new journal, or events that were removed before they were copied: a new epoch, never a silent gap."""
     config = {"tasks": {"retry_ms": 10}, "retention": {"output_bytes": 65536}}
@@ -445,7 +474,7 @@ def other_hubs():
         relay.args = ()
         assert relay.start(wait=False).ended() != 0 and "copy of other hubs" in relay.said()
         relay.args = ("--relay-token-file", relay.token("none", "read"))
-        assert relay.start(wait=False).ended() == 2 and "belongs to --relay" in relay.said()
+        assert relay.start(wait=False).ended() == 2 and "belong to --relay" in relay.said()
         hub.stop()
         hub.args = ("--relay", "a=" + url(relay))
         assert hub.start(wait=False).ended() != 0 and "a hub's own" in hub.said()
@@ -599,4 +628,4 @@ def far_hubs():
 
 if __name__ == "__main__":
     main([one_hub, several_hubs, scopes, killed, asked_while_killed, begins_anew, beginning_is_gone, other_hubs, loops, false_hub,
-          speaks_of_another, far_hubs])
+          speaks_of_another, far_hubs, over_tls])

@@ -25,7 +25,29 @@ TEXT = "".join(f"line {i}\n" for i in range(LINES))
 # Changes a file that is there, and makes one.
 EDITOR = ("open('old', 'a').write('second\\n')\n"
           "open('new', 'w').write('made\\n')\n")
-AGENTS = {"agents": {"editor": {"driver": "cli", "command": [sys.executable, "-c", EDITOR]},
+# Speaks ACP: says SIZE bytes at once, asks with as many, and ends.
+SIZE = 1000000
+LARGE = ("import json, sys\n"
+         "def say(**m):\n"
+         "    print(json.dumps({'jsonrpc': '2.0', **m}), flush=True)\n"
+         "large = [{'type': 'content', 'content': {'type': 'text', 'text': 'x' * %d}}]\n"
+         "call = {'toolCallId': 't', 'title': 'large', 'kind': 'other', 'status': 'pending', 'content': large}\n"
+         "options = [{'optionId': 'yes', 'name': 'Yes', 'kind': 'allow_once'}]\n"
+         "for line in sys.stdin:\n"
+         "    m = json.loads(line)\n"
+         "    method, i = m.get('method'), m.get('id')\n"
+         "    if method == 'initialize':\n"
+         "        say(id=i, result={'protocolVersion': 1, 'agentCapabilities': {}, 'authMethods': []})\n"
+         "    elif method == 'session/new':\n"
+         "        say(id=i, result={'sessionId': 's'})\n"
+         "    elif method == 'session/prompt':\n"
+         "        turn = i\n"
+         "        say(method='session/update', params={'sessionId': 's', 'update': {'sessionUpdate': 'tool_call', **call}})\n"
+         "        say(id=99, method='session/request_permission', params={'sessionId': 's', 'toolCall': call, 'options': options})\n"
+         "    elif i == 99:\n"
+         "        say(id=turn, result={'stopReason': 'end_turn'})\n") % SIZE
+AGENTS = {"agents": {"large": {"driver": "acp", "command": [sys.executable, "-c", LARGE]},
+                     "editor": {"driver": "cli", "command": [sys.executable, "-c", EDITOR]},
                      "writer": {"driver": "cli", "command": [sys.executable, "-c", WRITER]},
                      "secret": {"driver": "cli", "command": [sys.executable, "-c", "open('secret', 'w')"]}},
           "default_agent": "demo"}
@@ -122,12 +144,12 @@ class Runner(Hub):
 class World:
     """A hub, a network, and machines behind it."""
 
-    def __init__(self, names=("box",), lease_ms=60000, address=None, prefix=()):
+    def __init__(self, names=("box",), lease_ms=60000, address=None, prefix=(), limits=None):
         """address: the hub listens there, and the runner reaches it without a network of ours."""
         self.address = address or "127.0.0.1"
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
-        self.hub = Hub({"runners": {"lease_ms": lease_ms}, "tasks": {"retry_ms": 10}})
+        self.hub = Hub({"runners": {"lease_ms": lease_ms}, "tasks": {"retry_ms": 10}, "limits": limits or {}})
         self.networks = {} if address else {name: Network(self.port) for name in names}
         self.runners = {}
         self.start_hub()
@@ -135,7 +157,8 @@ class World:
             token = self.token(name, "runner")
             port = self.port if address else self.networks[name].port
             self.runners[name] = Runner(f"ws://{self.address}:{port}/ws", "--token-file", token, "--label", "any", "--label",
-                                        name + "-label", "--agent", "writer", "--agent", "demo", "--agent", "editor", prefix=prefix).start()
+                                        name + "-label", "--agent", "writer", "--agent", "demo", "--agent", "editor", "--agent", "large",
+                                        prefix=prefix).start()
         for name in names:
             self.wait_for(name)
         self.runner, self.network = self.runners[names[0]], self.networks.get(names[0])
@@ -522,15 +545,30 @@ def doctor_says(world, verb="doctor"):
 def doctor_knows_the_hub():
     with World() as world:
         said = doctor_says(world)
-        assert f"runs tasks of ws://127.0.0.1:{world.network.port}/ws as box, with writer, demo, editor" in said, said
+        assert f"runs tasks of ws://127.0.0.1:{world.network.port}/ws as box, with writer, demo, editor, large" in said, said
         assert f"box of ws://127.0.0.1:{world.network.port}/ws, connected; 0 of its tasks" in doctor_says(world, "status")
         about = world.runner.connect().call("daemon.status")["weft"]["runner"]
-        assert about["connected"] and about["agents"] == ["writer", "demo", "editor"] and about["leases"] == 0, about
+        assert about["connected"] and about["agents"] == ["writer", "demo", "editor", "large"] and about["leases"] == 0, about
         world.network.reset()
         wait_until("it notices", lambda: not world.runner.connect().call("daemon.status")["weft"]["runner"]["connected"])
         said = doctor_says(world)
         assert "is not there: " in said and "as box" not in said, said
         assert ", away: " in doctor_says(world, "status")
+
+
+def larger_than_the_hub_takes():
+    """What is too large is named; questions and ends are told all the same, and nobody else's task waits for it."""
+    with World(limits={"max_body": 300000}) as world:
+        task, other = world.submit(agent="large", runner="box"), world.submit(runner="box")
+        world.runner.make("go")
+        check_whole(world, other)
+        question = wait_until("it asks", world.open_question)
+        assert question["taskId"] == task and [option["id"] for option in question["options"]] == ["yes"], question
+        world.call("question.answer", questionId=question["id"], option="yes")
+        world.wait_ended(task)
+        said = [e["data"]["text"] for e in world.of_types("session.output") if e["data"]["taskId"] == task]
+        assert len(said) == 1 and "session.update of 1000" in said[0] and "larger than the hub takes" in said[0], said
+        assert not world.of_types("runner.left"), "the connection was lost"
 
 
 def join(connection, name, instance="i", **more):
@@ -752,5 +790,5 @@ if __name__ == "__main__":
     main([places, waits_for_one_that_was_here, asks_and_is_answered, goes_on_in_its_session, writes_through_a_partition,
           silence_that_ends, hub_is_killed, hub_is_killed_often, hub_stops_and_starts, question_outlives_the_hub, runner_is_killed, answered_while_it_is_away,
           is_cancelled, changes_are_asked_there, changes_of_one_that_is_away, lease_is_over, late_and_still_running,
-          hostile_runners, doctor_knows_the_hub, scopes, false_hub, false_epoch,
+          larger_than_the_hub_takes, hostile_runners, doctor_knows_the_hub, scopes, false_hub, false_epoch,
           an_old_lease_is_not_forgotten])

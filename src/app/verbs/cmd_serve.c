@@ -27,6 +27,7 @@ const weft_option weft__serve_options[] = {
                 "follow this hub and serve what happens there: a name of \"weft hubs\", a URL, or NAME=URL"),
     WEFT_OPTION(weft_serve_settings, relay_token_file, text, "relay-token-file", 0, "FILE",
                 "the token for hubs that are written as URLs"),
+    WEFT_OPTION(weft_serve_settings, relay_ca, text, "relay-ca", 0, "FILE", "who signs the certificates of these hubs"),
     WEFT_OPTION(weft_serve_settings, standby_of, text, "standby-of", 0, "URL",
                 "copy the journal of the hub there until \"weft promote\"; then be a hub"),
     WEFT_OPTION(weft_serve_settings, standby_token, text, "standby-token", 0, "FILE",

@@ -734,7 +734,7 @@ static const weft_method methods[] = {
      .help = "be a runner of this hub with this connection: its tasks are requests of the hub's, until the end",
      .scope = WEFT_RUNNER,
      .result = S_OF(S_IS("runner", S_STRING) "," S_IS("epoch", S_STRING) "," S_IS("leaseMs", S_COUNT) "," S_IS(
-                        "leases", S_LIST(S_LEASE)),
+                        "maxBytes", S_COUNT) "," S_IS("leases", S_LIST(S_LEASE)),
                     "\"runner\",\"epoch\",\"leaseMs\",\"leases\""),
      .errors = hello_errors,
      .flags = WEFT_ROW_CHANGES | WEFT_FOR_PEOPLE},

@@ -8,6 +8,7 @@
 #include "alloc.h"
 #include "hub_clients.h"
 #include "hub_methods.h"
+#include "link.h"
 #include "reply.h"
 #include "write.h"
 
@@ -170,6 +171,7 @@ int weft__hub_runner_hello(weft_req *req, const weft_json *params, void *ctx) {
     if (r >= 0)
         r = weft_reply(req, WEFT_OBJ({"runner", weft_str(name)}, {"epoch", weft_str(epoch)},
                                      {"leaseMs", weft_int(weft__engine_limits(hub->engine)->lease_ms)},
+                                     {"maxBytes", weft_uint(weft__peer_max_body(weft_req_peer(req)))},
                                      {"leases", weft_raw(weft__buf_head(&states), weft__buf_len(&states))}));
     weft__buf_done(&states, hub->alloc);
     /* Behind the answer: what it is asked to do comes after it knows that it may. */

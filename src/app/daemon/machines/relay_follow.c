@@ -459,6 +459,7 @@ int weft__relay_dial(relay_hub *hub) {
         return 0;
     }
     weft_connect_opts opts = weft__target_opts(relay->opts.app, &hub->target, NULL);
+    opts.tls.ca = relay->opts.ca;
     opts.reconnect = true;
     opts.data = hub;
     opts.on_state = on_relay_state;

@@ -12,6 +12,8 @@
 #include "uplink_private.h"
 #include "write.h"
 
+#define LARGEST (32 << 20) /* message, to a hub that does not say */
+#define SMALLEST 8192
 #define MOST_SAID 4096 /* leases that are spoken of in a hello: the newest, and as many as a hub reads */
 
 /* ---- leases ---- */
@@ -205,6 +207,8 @@ static void on_hello(weft_peer *peer, int r, const weft_answer *answer, void *ct
     }
     take_epoch(self, epoch);
     take_states(self, &states);
+    int64_t largest = weft_get_int(answer->result, "maxBytes", 0);
+    self->largest = largest <= 0 || largest > LARGEST ? LARGEST : largest < SMALLEST ? SMALLEST : (size_t) largest;
     self->up = true;
     self->told_trouble = false;
     *self->why = '\0';

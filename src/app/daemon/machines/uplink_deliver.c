@@ -11,6 +11,7 @@
 #define PAGE_BYTES ((size_t) 512 * 1024)
 #define MESSAGE_EVENTS 128
 #define MESSAGE_BYTES ((size_t) 256 * 1024)
+#define FRAME_BYTES 1024 /* of a message, besides its events; and of each event, besides its data */
 #define MOST_IN_FLIGHT 8
 #define AGAIN_MS 1000
 /* Between two pages: what an agent says in this time goes out together. */
@@ -133,11 +134,45 @@ static bool is_answered_here(const weft_uplink *self, const char *type, const we
     return strcmp(type, "question.asked") == 0 && (!question || question->state != WEFT_QUESTION_OPEN);
 }
 
-static int add_event(weft_uplink_lease *lease, const weft_event *event, const weft_json *data) {
-    weft_val value = WEFT_OBJ({"seq", weft_uint(event->gseq)}, {"type", weft_str(event->type)}, {"data", weft_copy(data)});
+/* ---- what a hub does not take ---- */
+
+static weft_val member_of(const weft_json *data, const char *name) {
+    weft_json member = weft_get(data, name);
+    return member.text ? weft_copy(&member) : weft_none();
+}
+
+static int put_told(weft_uplink_lease *lease, const weft_event *event, const char *type, weft_val data) {
+    weft_val value = WEFT_OBJ({"seq", weft_uint(event->gseq)}, {"type", weft_str(type)}, {"data", data});
+    return weft__write_val(&lease->open, NULL, &value);
+}
+
+/* A message that is too large would end every connection. Questions and ends are told without what goes with them, of
+ * everything else it is told how large it was. */
+static int put_short(weft_uplink_lease *lease, const weft_event *event, const weft_json *data) {
+    char line[120];
+    if (strcmp(event->type, "question.asked") == 0)
+        return put_told(lease, event, event->type,
+                        WEFT_OBJ({"questionId", member_of(data, "questionId")}, {"kind", member_of(data, "kind")},
+                                 {"title", member_of(data, "title")}, {"options", member_of(data, "options")},
+                                 {"detail", weft_raw("{}", 2)}));
+    if (is_end(event->type))
+        return put_told(lease, event, event->type,
+                        WEFT_OBJ({"reason", member_of(data, "reason")}, {"error", member_of(data, "error")},
+                                 {"stopReason", member_of(data, "stopReason")}, {"exitCode", member_of(data, "exitCode")},
+                                 {"signal", member_of(data, "signal")}, {"outputTruncated", weft_bool(true)}));
+    snprintf(line, sizeof line, "%.60s of %zu bytes is larger than the hub takes\n", event->type, event->data.len);
+    return put_told(lease, event, "session.output", WEFT_OBJ({"stream", weft_str("stderr")}, {"text", weft_str(line)}));
+}
+
+static int put_event(const weft_uplink *self, weft_uplink_lease *lease, const weft_event *event, const weft_json *data) {
+    bool fits = event->data.len + 2 * FRAME_BYTES <= self->largest;
+    return fits ? put_told(lease, event, event->type, weft_copy(data)) : put_short(lease, event, data);
+}
+
+static int add_event(const weft_uplink *self, weft_uplink_lease *lease, const weft_event *event, const weft_json *data) {
     int r = weft__buf_put(&lease->open, NULL, lease->count ? "," : "[", 1);
     if (r >= 0)
-        r = weft__write_val(&lease->open, NULL, &value);
+        r = put_event(self, lease, event, data);
     lease->count++;
     lease->last = event->gseq;
     return r;
@@ -152,13 +187,14 @@ static int tell_event(weft_uplink *self, const weft_event *event) {
     weft_uplink_lease *lease = lease_of_event(self, data);
     if (!lease || event->gseq <= lease->kept || is_answered_here(self, event->type, data))
         return 0;
-    bool full =
-        lease->count >= MESSAGE_EVENTS || (lease->count && weft__buf_len(&lease->open) + event->data.len > MESSAGE_BYTES);
+    size_t room = self->largest < MESSAGE_BYTES + FRAME_BYTES ? self->largest - FRAME_BYTES : MESSAGE_BYTES;
+    bool full = lease->count >= MESSAGE_EVENTS ||
+                (lease->count && weft__buf_len(&lease->open) + event->data.len + FRAME_BYTES > room);
     if (full && (r = send_open(self, lease)) < 0)
         return r;
     if (is_end(event->type))
         lease->ended = event->gseq;
-    return add_event(lease, event, data);
+    return add_event(self, lease, event, data);
 }
 
 /* ---- reading ---- */

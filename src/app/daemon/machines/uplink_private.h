@@ -64,6 +64,7 @@ struct weft_uplink {
     uint64_t cursor; /* the journal was read up to here */
     uint64_t back;   /* while a page is being read: it is not what was needed, read again from here; UINT64_MAX: it is */
     unsigned in_flight;
+    size_t largest; /* message that the hub takes */
 };
 
 weft_uplink_lease *weft__uplink_lease(weft_uplink *self, uint64_t number, const char *task);

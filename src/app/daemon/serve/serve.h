@@ -81,7 +81,7 @@ typedef struct weft_serve_settings {
 
     /* Of a relay. */
     weft_texts relay; /* none: it is none */
-    const char *relay_token_file;
+    const char *relay_token_file, *relay_ca;
     /* Of a standby. */
     const char *standby_of; /* NULL: it is none */
     const char *standby_token, *standby_ca;

@@ -123,6 +123,8 @@ void weft__serve_say_verbs(FILE *to, const char *agent, const char *driver) {
 }
 
 static void say_agent(const weft_serve_facts *facts, FILE *to) {
+    if (facts->relays)
+        return;
     const weft_driver *row = weft__driver_named(facts->driver);
     bool demo = row && row->built_in, cli = row && row->never_asks;
     fprintf(to, "The agent is \"%s\"%s.\n\"%s agents\" shows the others.\n", facts->agent,

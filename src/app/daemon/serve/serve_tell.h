@@ -13,6 +13,7 @@ typedef struct weft_serve_facts {
     bool token;                 /* one is needed */
     bool held;                  /* it is the daemon of its folder */
     bool on_stdio;              /* standard output is a connection */
+    bool relays;                /* tasks run at other hubs, with their agents */
     const char *waits_for;      /* the hub that has our journal, "" not known; NULL: we have it */
     const weft_serve_web *web;
 } weft_serve_facts;

@@ -196,6 +196,7 @@ static weft_exit serve_until_stopped(weft_serving *self) {
                                      .driver = agent ? agent->driver : "",
                                      .token = self->token != NULL,
                                      .held = self->daemon.held,
+                                     .relays = self->relay,
                                      .on_stdio = self->on_stdio,
                                      .web = self->web};
     self->published = weft__serve_publish(&self->facts);

@@ -58,7 +58,9 @@ weft_exit weft__serving_open_relay(weft_serving *self) {
     const weft_serve_settings *typed = self->app->settings;
     const weft_store_kind *kind = weft__serving_store_kind(self);
     if (!typed->relay.count)
-        return typed->relay_token_file ? weft__misused(self->app, "--relay-token-file belongs to --relay") : WEFT_DONE;
+        return typed->relay_token_file || typed->relay_ca
+                   ? weft__misused(self->app, "--relay-token-file and --relay-ca belong to --relay")
+                   : WEFT_DONE;
     if (weft__store_lasts(kind) && !weft__store_has_files(kind)) /* it may have to begin anew */
         return weft__fail(self->app, WEFT_USAGE, "Leave out store.kind in the folder of the relay.",
                           "a relay keeps its copy in a file, not in a database of others");
@@ -66,6 +68,7 @@ weft_exit weft__serving_open_relay(weft_serving *self) {
                             .loop = self->loop,
                             .hubs = typed->relay,
                             .token_file = typed->relay_token_file,
+                            .ca = typed->relay_ca,
                             .on_anew = on_relay_anew,
                             .ctx = self};
     weft_exit status = weft__relay_new(&opts, &self->relay);

@@ -10,6 +10,7 @@
 
 #include "buf.h"
 #include "failure.h"
+#include "hub_call.h"
 #include "read_all.h"
 #include "task_follow.h"
 #include "task_gated.h"
@@ -174,6 +175,17 @@ static weft_exit check_on_question(const weft_app *app) {
     return how->on_question && !how->wait ? weft__misused(app, "--on-question goes with --wait") : WEFT_DONE;
 }
 
+/* A hub does not know --hub, and would run the task itself. */
+static weft_exit check_relay(weft_app *app, const char *url) {
+    WEFT_ANSWER answer = {0};
+    weft_exit status = weft__hub_call_once(app, url, "daemon.status", weft_none(), &answer);
+    weft_json relay = status ? (weft_json){0} : weft_pointer(answer.result, "/weft/relay");
+    if (status || relay.text)
+        return status;
+    return weft__fail(app, WEFT_USAGE, "\"--url NAME\" asks one of the hubs that \"weft hubs\" has.",
+                      "--hub is for relays, and this is a hub itself");
+}
+
 weft_exit weft__task_submit_word(weft_app *app) {
     const weft_task_settings *how = app->settings;
     int64_t priority = 0;
@@ -183,6 +195,8 @@ weft_exit weft__task_submit_word(weft_app *app) {
         status = weft__misused(app, "--max-iterations is for tasks with gates: --gate NAME");
     if (status == WEFT_DONE && how->priority)
         status = read_priority(app, how->priority, &priority);
+    if (status == WEFT_DONE && how->hub)
+        status = check_relay(app, how->url);
     if (status == WEFT_DONE)
         status = weft__prompt_read(app, &prompt);
     if (status)
