@@ -69,7 +69,7 @@ static int check_beneath(const weft_engine *engine, const char *path) {
     int r = weft__beneath_check((weft_bytes){path, strlen(path)}, checked);
     int root = r < 0 ? -1 : open(engine->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (r >= 0 && root < 0)
-        r = -errno;
+        return errno == ENOENT ? 0 : -errno; /* no folder, no links in it */
     if (r < 0)
         return r;
     int fd = open_place(root, checked);
