@@ -181,6 +181,13 @@ slow='{"jsonrpc":"2.0","id":1,"method":"execute_task","params":{"task_type":"tes
 timeout 60 "$weft" serve --listen stdio: <<<"$slow" 2>/dev/null | :
 is "on stdio: it does not work on for a reader that has gone" 0 "${PIPESTATUS[0]}"
 
+cd "$there/other" || exit 1
+start "$weft" serve --listen unix:.weft/daemon.sock
+is "its own socket may be named as well" "unix:.weft/daemon.sock" "${urls[*]}"
+kill "$pid"
+ended "$pid"
+cd - >/dev/null || exit 1
+
 refused() { # NAME STATUS PART ARGUMENT...
     local name=$1 status=$2 part=$3
     shift 3
