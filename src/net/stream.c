@@ -60,9 +60,16 @@ static void watch_stream(weft_stream *stream) {
         watch_exactly(stream);
 }
 
-/* The other of two descriptors is watched only while it is full, which on a pipe to a living reader is rare. */
+/* The other of two descriptors is watched while it is full, which on a pipe to a living reader is rare; and for its end once
+ * the first has ended, which says no more then. */
+static int wanted_out_events(const weft_stream *stream) {
+    bool can_vanish = stream->state == OPEN && stream->ended && !stream->mute && !stream->urgent;
+    return stream->full ? UV_WRITABLE : can_vanish ? UV_PRIORITIZED : 0;
+}
+
 static int watch_out(weft_stream *stream) {
-    if (stream->out_fd == stream->fd)
+    int events = wanted_out_events(stream);
+    if (stream->out_fd == stream->fd || (!events && !stream->out_poll))
         return 0;
     if (!stream->out_poll) {
         uv_poll_t *poll = weft__alloc(stream->loop->alloc, sizeof *poll);
@@ -77,7 +84,7 @@ static int watch_out(weft_stream *stream) {
         stream->out_poll = poll;
         stream->closes++;
     }
-    return stream->full ? uv_poll_start(stream->out_poll, UV_WRITABLE, on_out_poll) : uv_poll_stop(stream->out_poll);
+    return events ? uv_poll_start(stream->out_poll, events, on_out_poll) : uv_poll_stop(stream->out_poll);
 }
 
 /* ---- ends ---- */
@@ -95,6 +102,7 @@ static void end_reading(weft_stream *stream, int why) {
     if (why < 0)
         stream->vanished = stream->mute = true;
     watch_stream(stream);
+    watch_out(stream); /* without memory for it, their end is noticed when something is written */
     if (stream->state == FINISHING) {
         if (why < 0)
             weft__stream_close(stream);
@@ -229,12 +237,21 @@ static void on_writable(weft_stream *stream) {
         watch_out(stream);
 }
 
+/* Watched only for its end: has it come, or is this urgent data, which nobody asked for? */
+static bool has_hung_up(int fd) {
+    struct pollfd look = {.fd = fd};
+    return poll(&look, 1, 0) > 0 && look.revents & (POLLHUP | POLLERR);
+}
+
 static void on_out_poll(uv_poll_t *handle, int status, int events) {
-    (void) events;
     weft_stream *stream = handle->data;
-    if (status < 0)
+    if (status < 0 || (events & UV_PRIORITIZED && has_hung_up(stream->out_fd)))
         stream->mute = true; /* the reader of the pipe has gone */
+    else if (events & UV_PRIORITIZED)
+        stream->urgent = true;
     on_writable(stream);
+    if (stream->mute && stream->ended)
+        end_reading(stream, -ECONNRESET);
 }
 
 /* ---- reading ---- */
@@ -408,10 +425,8 @@ static void on_stream_connected(weft_stream *stream) {
         watch_stream(stream);
 }
 
-/* Watched only for its end: has it come, or is this urgent data, which nobody asked for? */
 static void look_for_end(weft_stream *stream) {
-    struct pollfd look = {.fd = stream->fd};
-    if (poll(&look, 1, 0) > 0 && look.revents & (POLLHUP | POLLERR)) {
+    if (has_hung_up(stream->fd)) {
         stream->mute = true;
         stream->full = false;
         weft__stream_flush(stream); /* forget what was to be sent */

@@ -177,6 +177,16 @@ is "on stdio" '{"a":1}' "$out"
 run timeout 120 "$weft" serve --listen stdio: <<<'{"jsonrpc":"2.0","id":1,"method":"echo","params":[1]}'
 exits "on stdio: it ends with its input" 0
 is "on stdio: what was asked is answered before" '{"jsonrpc":"2.0","id":1,"result":[1]}' "$out"
+slow='{"jsonrpc":"2.0","id":1,"method":"execute_task","params":{"task_type":"testing","prompt":"slow 200s"}}'
+timeout 60 "$weft" serve --listen stdio: <<<"$slow" 2>/dev/null | :
+is "on stdio: it does not work on for a reader that has gone" 0 "${PIPESTATUS[0]}"
+
+cd "$there/other" || exit 1
+start "$weft" serve --listen unix:.weft/daemon.sock
+is "its own socket may be named as well" "unix:.weft/daemon.sock" "${urls[*]}"
+kill "$pid"
+ended "$pid"
+cd - >/dev/null || exit 1
 
 refused() { # NAME STATUS PART ARGUMENT...
     local name=$1 status=$2 part=$3

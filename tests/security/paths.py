@@ -113,4 +113,23 @@ def links_that_come_in_between():
             shutil.rmtree(outside)
 
 
-main([paths_that_lead_out, links_that_come_in_between])
+def contexts_of_tasks():
+    """No task and no plan names a file elsewhere to an agent, not by a link either, nor something that is an option."""
+    with Doors(project=project) as doors:
+        outside = doors.hub.folder + "-outside"
+        try:
+            for path in (f"{outside}/secret", "../x", "sub/../a.txt", "to-file", "to-folder/secret", "relative", "to-root/etc/passwd", "sub/up/x",
+                         "to-weft/secret", ".weft/token", ".git/secret", "/etc/passwd", "loop", "", "-rf", "./-rf", "a\x1b[2J"):
+                context = {"files": ["a.txt", path]}
+                said = doors.rpc("execute_task", {"task_type": "testing", "prompt": "echo no", "context": context})
+                assert said["error"]["code"] == -32602 and said["error"]["data"]["path"] == "/context/files/1", f"{path!r}: {said}"
+                said = doors.rpc("run_plan", {"plan": {"tasks": [{"id": "a", "type": "testing", "description": "echo no", "context": context}]}})
+                assert said["error"]["code"] == -32602, f"{path!r} in a plan: {said}"
+            said = doors.rpc("execute_task", {"task_type": "testing", "prompt": "echo yes",
+                                              "context": {"files": ["a.txt", "./sub/b.txt", "to-own", "new/file.c", f"{doors.hub.folder}/a.txt"]}})
+            assert said["result"]["status"] == "success", said
+        finally:
+            shutil.rmtree(outside)
+
+
+main([paths_that_lead_out, links_that_come_in_between, contexts_of_tasks])

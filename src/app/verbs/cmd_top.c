@@ -50,6 +50,8 @@ static void end_top(top *self, weft_exit status) {
 /* ---- words ---- */
 
 #define CELL 16
+/* Columns of the hub's URL. */
+#define URL_WIDTH 40
 
 /* "850 µs" has no place in a column: 850us, 1.2ms, 34ms, 1.2s, 3m. */
 static const char *put_took(double seconds, char ret[CELL]) {
@@ -98,13 +100,21 @@ static void put_top_label(const top *self, const char *label) {
     weft__plain(&self->app->out);
 }
 
+/* The end of a long one says which hub it is. */
+static void put_shown_url(FILE *out, const char *url) {
+    size_t len = strlen(url), skip = len > URL_WIDTH ? len - (URL_WIDTH - 1) : 0;
+    while (skip && ((unsigned char) url[skip] & 0xc0) == 0x80)
+        skip++;
+    fprintf(out, skip ? "…%-*s" : "%-*s", skip ? URL_WIDTH - 1 : URL_WIDTH, url + skip);
+}
+
 static void put_title(const top *self, const weft_top_figures *now) {
     char up[WEFT_TIME_TEXT], about[WEFT_TIME_TEXT];
     FILE *out = self->app->out.file;
     weft__ink(&self->app->out, WEFT_INK_BOLD);
-    fprintf(out, "%-40.40s", self->target.shown);
+    put_shown_url(out, self->target.shown);
     weft__plain(&self->app->out);
-    fprintf(out, "up %-16s", weft__duration(up, (int64_t) now->uptime * 1000));
+    fprintf(out, " up %-16s", weft__duration(up, (int64_t) now->uptime * 1000));
     if (self->connected)
         fprintf(out, "last %s", weft__duration(about, (int64_t) (now->seconds * 1000 + 0.5) / 10 * 10));
     else

@@ -4,6 +4,7 @@
 #define WEFT_PLANNER_H
 
 #include "buf.h"
+#include "context.h"
 #include "hub_clients.h"
 #include "roles.h"
 
@@ -137,6 +138,15 @@ weft_handler weft__planner_on_validate;
 extern const weft_param weft__planner_validate_params[];
 
 /* ---- planner_context.c ---- */
+
+/* Files of one context that are looked at, each with some calls of the system: more than anybody reads. */
+#define PLANNER_FILES 1000
+
+/* What is wrong with a file that a context names, as a sentence; NULL: it lies in the project, or would, also by its links,
+ * and is a name and no option. Then its key is its path there. */
+const char *weft__planner_file_wrong(const weft_hub *hub, const char *path, char ret_key[WEFT_CONTEXT_KEY + 1]);
+/* The same of all in the member "files", and which it is. */
+const char *weft__planner_files_wrong(const weft_hub *hub, const weft_json *context, size_t *ret_index);
 weft_handler weft__planner_on_update, weft__planner_on_context;
 extern const weft_param weft__planner_update_params[];
 

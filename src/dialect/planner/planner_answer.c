@@ -11,23 +11,36 @@
 
 /* ---- what a holder said itself ---- */
 
-/* Its error, with what the form asks for and it did not say. */
+/* One of the words of the form. */
+static const char *type_of(const weft_json *data) {
+    const char *said = weft_get_str(data, "type", PLANNER_EXECUTION);
+    return strcmp(said, PLANNER_TIMEOUT) == 0 || strcmp(said, PLANNER_PARSE) == 0 ? said : PLANNER_EXECUTION;
+}
+
+static bool is_list_of_strings(const weft_json *list) {
+    bool is = weft_typeof(list) == WEFT_ARRAY;
+    for (weft_iter it = weft_iterate(list); is && weft_next(&it);)
+        is = weft_typeof(&it.value) == WEFT_STRING;
+    return is;
+}
+
+/* Its error in the form that callers rely on: what it did not say, or said in another form, is as it usually is. */
 static int pass_on_error(weft_req *req, const weft_json *error, const weft_task *task) {
     weft_json data = weft_get(error, "data");
-    const char *type = weft_get_str(&data, "type", PLANNER_EXECUTION);
-    weft_json suggestions = weft_get(&data, "recovery_suggestions"), retryable = weft_get(&data, "retryable"),
-              after = weft_get(&data, "retryAfterMs");
+    const char *type = type_of(&data);
+    weft_json suggestions = weft_get(&data, "recovery_suggestions"), retryable = weft_get(&data, "retryable");
+    int64_t after = weft_get_int(&data, "retryAfterMs", -1);
     int64_t code = weft_get_int(error, "code", PLANNER_FAILED);
     bool known = code <= PLANNER_FAILED && code >= PLANNER_UNAUTHENTICATED;
     const char *message = weft_get_str(error, "message", "Execution failed");
-    bool list = weft_typeof(&suggestions) == WEFT_ARRAY;
+    bool list = is_list_of_strings(&suggestions), says_retry = weft_typeof(&retryable) == WEFT_BOOL;
     return weft_fail(req, known ? (int) code : PLANNER_FAILED, message,
                      WEFT_OBJ({"type", weft_str(type)}, {"details", weft_str(weft_get_str(&data, "details", message))},
                               {"stack_trace", weft_str(weft_get_str(&data, "stack_trace", ""))},
                               {"recovery_suggestions", list ? weft_copy(&suggestions) : weft_arr(NULL, 0)},
                               {"reason", weft_str("executionFailed")},
-                              {"retryable", retryable.text ? weft_copy(&retryable) : weft_none()},
-                              {"retryAfterMs", after.text ? weft_copy(&after) : weft_none()},
+                              {"retryable", says_retry ? weft_copy(&retryable) : weft_none()},
+                              {"retryAfterMs", after < 0 ? weft_none() : weft_int(after)},
                               {"code", known ? weft_none() : weft_int(code)}, {"taskId", weft_str(task->id)}));
 }
 

@@ -48,21 +48,44 @@ static int refuse_name(reading *self, const char *path, const char *wrong) {
     return refuse_part(self, path, why);
 }
 
+const char *weft__planner_file_wrong(const weft_hub *hub, const char *path, char ret_key[WEFT_CONTEXT_KEY + 1]) {
+    if (weft__name_wrong((weft_bytes){path, strlen(path)}, WEFT_NAME_LINE) != NULL)
+        return *path ? "it has a control character" : "it has no name: a string that is not empty";
+    int r = weft__context_path(hub->engine, path, ret_key);
+    return r == -EXDEV || r == -ELOOP ? "it leads out of the project's folder"
+           : r == -EACCES             ? "it is closed: .git, .weft, .aiwg/daemon"
+           : r < 0                    ? "it is not the path of a file in the project"
+           : *ret_key == '-'          ? "it begins with a dash, as an option does"
+                                      : NULL;
+}
+
+const char *weft__planner_files_wrong(const weft_hub *hub, const weft_json *context, size_t *ret_index) {
+    char key[WEFT_CONTEXT_KEY + 1];
+    weft_json files = weft_get(context, "files");
+    const char *wrong = NULL;
+    size_t i = 0;
+    for (weft_iter it = weft_iterate(&files); !wrong && weft_typeof(&files) == WEFT_ARRAY && weft_next(&it); i++) {
+        const char *file = weft_str_of(&it.value, NULL);
+        wrong = i == PLANNER_FILES ? "there are too many of them: at most 1000"
+                : !file            ? "it is not a string without a NUL"
+                                   : weft__planner_file_wrong(hub, file, key);
+        *ret_index = i;
+    }
+    return wrong;
+}
+
 /* Where a file is; what is removed may have become a link that leads elsewhere. */
 static int read_file_key(reading *self, const char *said, const char *path, const char **ret) {
     char *key = weft__arena_alloc(&self->arena, WEFT_CONTEXT_KEY + 1);
     if (!key)
         return -ENOMEM;
-    int r = weft__context_path(self->hub->engine, said, key);
-    if (r < 0 && self->change.action == WEFT_CONTEXT_REMOVE && strlen(said) <= WEFT_CONTEXT_KEY) {
+    const char *wrong = weft__planner_file_wrong(self->hub, said, key);
+    if (wrong && self->change.action == WEFT_CONTEXT_REMOVE && strlen(said) <= WEFT_CONTEXT_KEY) {
         memcpy(key, said, strlen(said) + 1);
-        r = 0;
+        wrong = NULL;
     }
     *ret = key;
-    return r == -EXDEV || r == -ELOOP ? refuse_part(self, path, "it leads out of the project's folder")
-           : r == -EACCES             ? refuse_part(self, path, "it is closed: .git, .weft, .aiwg/daemon")
-           : r < 0                    ? refuse_part(self, path, "it is not the path of a file in the project")
-                                      : 0;
+    return wrong ? refuse_part(self, path, wrong) : 0;
 }
 
 static int add_part(reading *self, const weft_json *key, const weft_json *data, const char *path) {

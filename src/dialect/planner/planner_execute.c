@@ -13,7 +13,6 @@
 #include "doc.h"
 #include "planner.h"
 #include "reply.h"
-#include "tool_call.h"
 #include "write.h"
 
 /* Longer than any id of a task. */
@@ -375,17 +374,13 @@ static int refuse_type(weft_req *req, const char *task_type) {
 
 /* Files that lead out of the project are none of it. 0, or the answer was given. */
 static int check_files(weft_req *req, const weft_hub *hub, const weft_json *context) {
-    const char *root = weft__engine_folder(hub->engine);
-    weft_json files = weft_get(context, "files");
+    char path[40];
     size_t i = 0;
-    for (weft_iter it = weft_iterate(&files); weft_typeof(&files) == WEFT_ARRAY && weft_next(&it); i++) {
-        char room[WEFT_TOOL_PATH], path[40];
-        const char *file = weft_str_of(&it.value, NULL);
-        snprintf(path, sizeof path, "/context/files/%zu", i);
-        if (!file || !weft__tool_path(root, root, file, room))
-            return weft__reply_invalid(req, path, "a file of the context must lie in the project") < 0 ? -ENOMEM : 1;
-    }
-    return 0;
+    const char *wrong = weft__planner_files_wrong(hub, context, &i);
+    if (!wrong)
+        return 0;
+    snprintf(path, sizeof path, "/context/files/%zu", i);
+    return weft__reply_invalid(req, path, "a file of the context: %s", wrong) < 0 ? -ENOMEM : 1;
 }
 
 int weft__planner_on_execute(weft_req *req, const weft_json *params, void *ctx) {

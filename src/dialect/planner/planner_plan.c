@@ -162,6 +162,33 @@ static int ask_again(struct planning *planning, const char *why) {
     return weft__task_submit(planning->hub->engine, &spec, on_planning_stored, planning);
 }
 
+static int check_step_files(const weft_hub *hub, const weft_plan_step *step, char why[WEFT_PLAN_WHY]) {
+    weft_doc *context = NULL;
+    size_t index = 0;
+    int r = step->context ? weft_doc_parse(step->context, strlen(step->context), hub->alloc, &context) : 0;
+    const char *wrong = context ? weft__planner_files_wrong(hub, weft_doc_root(context), &index) : NULL;
+    weft_doc_free(context);
+    if (!wrong)
+        return r;
+    snprintf(why, WEFT_PLAN_WHY, "%s: context.files[%zu]: %s", step->id, index, wrong);
+    return -EINVAL;
+}
+
+int weft__planner_read_plan(const weft_hub *hub, const weft_json *value, const weft_plan_limits *limits, weft_plan **ret,
+                            char why[WEFT_PLAN_WHY]) {
+    weft_plan *plan;
+    int r = weft__plan_read(value, limits, weft__engine_alloc(hub->engine), &plan, why);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; r >= 0 && i < plan->count; i++)
+        r = check_step_files(hub, &plan->steps[i], why);
+    if (r >= 0)
+        *ret = plan;
+    else
+        weft__plan_free(plan);
+    return r;
+}
+
 static void take_answer(struct planning *planning, weft_bytes said) {
     char why[WEFT_PLAN_WHY] = "there is no JSON object with \"tasks\" in it";
     const weft_alloc *alloc = planning->hub->alloc;
@@ -169,7 +196,7 @@ static void take_answer(struct planning *planning, weft_bytes said) {
     weft_plan *plan = NULL;
     int r = weft__plan_find(said, alloc, &doc);
     if (r >= 0)
-        r = weft__plan_read(weft_doc_root(doc), &planning->limits, weft__engine_alloc(planning->hub->engine), &plan, why);
+        r = weft__planner_read_plan(planning->hub, weft_doc_root(doc), &planning->limits, &plan, why);
     weft_doc_free(doc);
     if (r >= 0) {
         store_plan(planning, plan);

@@ -9,6 +9,9 @@
 
 /* A whole number in an object, from 1 on, at most the most; 0: it is absent; <0: it is none. */
 int64_t weft__planner_number(const weft_json *object, const char *name, int64_t most);
+/* weft__plan_read(), with limits; the files that its tasks name must also lie in the project. */
+int weft__planner_read_plan(const weft_hub *hub, const weft_json *value, const weft_plan_limits *limits, weft_plan **ret,
+                            char why[WEFT_PLAN_WHY]);
 
 /* ---- planner_run.c ---- */
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "planner.h"
-#include "tool_call.h"
 
 /* The seed's, and those of its stricter schema. */
 static const char *const task_types[] = {"code_generation",  "refactoring",   "analysis", "testing",
@@ -72,9 +71,9 @@ static int put_lines(weft_buf *out, const weft_alloc *alloc, const weft_json *ob
 /* One that is elsewhere, on the caller's machine for instance, would lead an agent out of the project. */
 static int put_directory(weft_buf *out, const weft_hub *hub, const weft_json *context) {
     weft_json directory = weft_get(context, "current_directory");
-    const char *root = weft__engine_folder(hub->engine), *path = weft_str_of(&directory, NULL);
-    char room[WEFT_TOOL_PATH];
-    bool inside = path && weft__tool_path(root, root, path, room);
+    const char *path = weft_str_of(&directory, NULL);
+    char key[WEFT_CONTEXT_KEY + 1];
+    bool inside = path && (strcmp(path, weft__engine_folder(hub->engine)) == 0 || !weft__planner_file_wrong(hub, path, key));
     return inside ? put_line(out, hub->alloc, "Directory", &directory) : 0;
 }
 

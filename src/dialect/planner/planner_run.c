@@ -75,6 +75,15 @@ static const char *status_of_step(const weft_planned_step *step) {
     return late && step->state != WEFT_STEP_SKIPPED ? "timeout" : words[step->state];
 }
 
+/* What people read about a step that did not succeed. Of one that was stopped, its task says nothing. */
+static const char *message_of_step(const weft_planned_step *step) {
+    if (*step->error)
+        return step->error;
+    return strcmp(step->reason, "timeLimit") == 0 ? "The plan reached its time limit while it ran."
+           : step->state == WEFT_STEP_CANCELLED   ? "It was cancelled."
+                                                  : "";
+}
+
 /* The end of what it said, its share of the answer. */
 static weft_bytes end_of_output(const weft_task *task, size_t most) {
     weft_bytes said = task ? task->tail : (weft_bytes){"", 0};
@@ -95,7 +104,7 @@ static int write_result(weft_buf *out, const struct running *running, const weft
     int r = weft__planner_files_write(files, hub, false, &modified);
     if (r >= 0)
         r = weft__planner_files_write(files, hub, true, &created);
-    weft_val error = WEFT_OBJ({"code", weft_str(step->reason)}, {"message", weft_str(step->error)});
+    weft_val error = WEFT_OBJ({"code", weft_str(step->reason)}, {"message", weft_str(message_of_step(step))});
     weft_val metadata =
         WEFT_OBJ({"execution_time_ms", weft_int(took)}, {"task_id", *step->task ? weft_str(step->task) : weft_none()},
                  {"model", task ? weft_str(task->runs_on) : weft_none()});
@@ -390,7 +399,7 @@ static int run_stored(weft_req *req, const weft_hub *hub, const struct run *in, 
 static int run_new(weft_req *req, const weft_hub *hub, const struct run *in, const weft_plan_limits *limits) {
     char why[WEFT_PLAN_WHY];
     weft_plan *plan = NULL;
-    int r = weft__plan_read(&in->plan, limits, weft__engine_alloc(hub->engine), &plan, why);
+    int r = weft__planner_read_plan(hub, &in->plan, limits, &plan, why);
     if (r < 0)
         return r == -EINVAL ? refuse_plan(req, why) : r;
     struct running *running = new_running(req, hub, in);

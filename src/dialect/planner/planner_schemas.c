@@ -77,5 +77,7 @@ const char weft__planner_run_schema[] = S_WITH(
 
 const char weft__planner_validate_schema[] = S_WITH(S_IS("rules", S_MAYBE_TEXTS));
 
-const char weft__planner_register_schema[] = S_WITH(S_IS("task_types", S_MAYBE_TEXTS));
+const char weft__planner_register_schema[] = S_WITH(
+    S_IS("concurrency", S_MAYBE_POSITIVE) ","
+    S_IS("task_types", S_MAYBE_TEXTS));
 /* clang-format on */

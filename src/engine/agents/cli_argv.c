@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "texts.h"
+#include "visible.h"
 
 #define PROMPT "{prompt}"
 #define AGENT "{agent}"
@@ -40,7 +41,36 @@ static const char *fill_template(weft_arena *arena, const char *template, const 
     return text;
 }
 
-/* A prompt that is a whole argument must not look like an option. Agents do not mind a blank before it. */
+/* ---- the prompt ---- */
+
+/* A control character other than the white space of a text: arguments are shown by what lists processes, and by programs
+ * that print what they were called with. */
+static bool steers_terminal(unsigned code) {
+    return (code < 0x20 && code != '\t' && code != '\n' && code != '\r') || (code >= 0x7f && code < 0xa0);
+}
+
+/* The prompt with U+FFFD in the place of each. Most have none, and are as they were. NULL: no memory. */
+static const char *clean_prompt(weft_arena *arena, const char *prompt) {
+    static const char sign[] = "\xef\xbf\xbd";
+    size_t len = strlen(prompt), size = 1, found = 0, n;
+    unsigned code;
+    for (size_t at = 0; at < len; at += n) {
+        n = weft__code_point(prompt + at, len - at, &code);
+        found += steers_terminal(code);
+        size += steers_terminal(code) ? sizeof sign - 1 : n;
+    }
+    char *text = found ? weft__arena_alloc(arena, size) : NULL, *to = text;
+    if (!text)
+        return found ? NULL : prompt;
+    for (size_t at = 0; at < len; at += n) {
+        n = weft__code_point(prompt + at, len - at, &code);
+        to = steers_terminal(code) ? mempcpy(to, sign, sizeof sign - 1) : mempcpy(to, prompt + at, n);
+    }
+    *to = '\0';
+    return text;
+}
+
+/* One that is a whole argument must not look like an option. Agents do not mind a blank before it. */
 static const char *prompt_argument(weft_arena *arena, const char *prompt) {
     return *prompt == '-' ? fill_template(arena, " " PROMPT, PROMPT, prompt) : prompt;
 }
@@ -51,11 +81,12 @@ static const char *prompt_arg(weft_arena *arena, const char *template, const cha
 }
 
 /* Arguments with the prompt in them. Where it goes to stdin instead, one that is nothing but the prompt is left out. */
-static int put_agent_args(weft_cli_argv *self, const char **list, size_t *count, const weft_run_spec *spec) {
+static int put_agent_args(weft_cli_argv *self, const char **list, size_t *count, const weft_run_spec *spec,
+                          const char *prompt) {
     for (const char *const *arg = spec->agent->argv; *arg; arg++) {
         if (self->on_stdin && strcmp(*arg, PROMPT) == 0)
             continue;
-        list[*count] = prompt_arg(&self->arena, *arg, self->on_stdin ? "" : spec->prompt);
+        list[*count] = prompt_arg(&self->arena, *arg, prompt);
         if (!list[(*count)++])
             return -ENOMEM;
     }
@@ -75,14 +106,17 @@ static int make_argv(weft_cli_argv *self, const weft_run_spec *spec) {
     const weft_agent *agent = spec->agent;
     size_t most = weft__texts_count(agent->argv) + weft__texts_count(agent->persona_argv) + 2, count = 0;
     const char **list = weft__arena_alloc(&self->arena, most * sizeof *list);
-    if (!list)
+    const char *prompt = clean_prompt(&self->arena, spec->prompt);
+    if (!list || !prompt)
         return -ENOMEM;
-    self->on_stdin = agent->prompt_on_stdin || strlen(spec->prompt) > WEFT_CLI_PROMPT;
-    int r = put_agent_args(self, list, &count, spec);
+    self->on_stdin = agent->prompt_on_stdin || strlen(prompt) > WEFT_CLI_PROMPT;
+    if (self->on_stdin)
+        prompt = "";
+    int r = put_agent_args(self, list, &count, spec, prompt);
     if (r == 0)
         r = put_persona(self, list, &count, spec);
     if (r == 0 && !self->on_stdin && !is_name_in_list(agent->argv, PROMPT)) {
-        list[count] = prompt_argument(&self->arena, spec->prompt);
+        list[count] = prompt_argument(&self->arena, prompt);
         r = list[count++] ? 0 : -ENOMEM;
     }
     list[count] = NULL;

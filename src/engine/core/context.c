@@ -63,23 +63,28 @@ static int open_place(int root, const char *path) {
     return weft__beneath_open(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, WEFT_BENEATH_LINKS);
 }
 
+/* It stays open: each execute_task looks at the files that it names. */
+static int open_root(weft_engine *engine) {
+    if (engine->root < 0)
+        engine->root = open(engine->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return engine->root < 0 ? -errno : 0;
+}
+
 /* Does it lie in the folder, also with its links? What is not there yet may. */
-static int check_beneath(const weft_engine *engine, const char *path) {
+static int check_beneath(weft_engine *engine, const char *path) {
     char checked[PATH_MAX];
     int r = weft__beneath_check((weft_bytes){path, strlen(path)}, checked);
-    int root = r < 0 ? -1 : open(engine->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (r >= 0 && root < 0)
-        r = -errno;
+    if (r >= 0)
+        r = open_root(engine);
     if (r < 0)
-        return r;
-    int fd = open_place(root, checked);
-    close(root);
+        return r == -ENOENT ? 0 : r; /* no folder, no links in it */
+    int fd = open_place(engine->root, checked);
     if (fd >= 0)
         close(fd);
     return fd >= 0 || fd == -ENOENT || fd == -ENOTDIR ? 0 : fd;
 }
 
-int weft__context_path(const weft_engine *engine, const char *path, char ret[WEFT_CONTEXT_KEY + 1]) {
+int weft__context_path(weft_engine *engine, const char *path, char ret[WEFT_CONTEXT_KEY + 1]) {
     size_t root = strlen(engine->folder), len = 0;
     if (*path == '/') {
         if (strncmp(path, engine->folder, root) != 0 || (path[root] != '/' && engine->folder[root - 1] != '/'))
@@ -456,7 +461,7 @@ static bool is_named_before(const weft_context_change *change, size_t n) {
     return false;
 }
 
-static int check_part(const weft_engine *engine, const weft_context_change *change, size_t n) {
+static int check_part(weft_engine *engine, const weft_context_change *change, size_t n) {
     const weft_context_part *part = &change->parts[n];
     char path[WEFT_CONTEXT_KEY + 1];
     if (!is_context_key(part->key) || is_named_before(change, n))
@@ -470,7 +475,7 @@ static int check_part(const weft_engine *engine, const weft_context_change *chan
     return r < 0 ? r : strcmp(path, part->key) == 0 ? 0 : -EINVAL;
 }
 
-static int check_change(const weft_engine *engine, const weft_context_change *change) {
+static int check_change(weft_engine *engine, const weft_context_change *change) {
     if (engine->phase != READY || engine->past_unread)
         return engine->phase <= READY ? -EAGAIN : -ESHUTDOWN;
     if (!change->count)

@@ -76,6 +76,6 @@ int weft__context_prompt(const weft_engine *engine, const char *prompt, char **r
 
 /* The key of a file: relative, without "." and empty names. An absolute path in the project's folder becomes one. -EXDEV,
  * -EACCES, -EINVAL, -ENAMETOOLONG. */
-int weft__context_path(const weft_engine *engine, const char *path, char ret[WEFT_CONTEXT_KEY + 1]);
+int weft__context_path(weft_engine *engine, const char *path, char ret[WEFT_CONTEXT_KEY + 1]);
 
 #endif

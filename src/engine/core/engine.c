@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "agent_pool.h"
 #include "collections.h"
@@ -402,6 +403,7 @@ int weft__engine_new(const weft_engine_opts *opts, weft_engine **ret) {
     if (!engine)
         return -ENOMEM;
     engine->opts = *opts;
+    engine->root = -1;
     engine->alloc = opts->alloc;
     engine->loop = opts->loop;
     engine->store = opts->store;
@@ -484,6 +486,8 @@ weft_engine *weft__engine_free(weft_engine *engine) {
     weft__free(engine->alloc, engine->chosen);
     weft__free(engine->alloc, engine->program);
     weft__free(engine->alloc, engine->folder);
+    if (engine->root >= 0)
+        close(engine->root);
     return weft__free(engine->alloc, engine);
 }
 

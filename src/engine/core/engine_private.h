@@ -182,6 +182,7 @@ struct weft_engine {
     weft_store *store;
     const weft_agents *agents;
     char *folder, *program;
+    int root; /* the folder, open, once a path in it was looked at; -1: not yet */
     phase phase;
 
     weft_watch *watch;

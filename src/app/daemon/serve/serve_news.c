@@ -1,7 +1,6 @@
 /* The events that are news, and their sentences. */
 #include "serve_news.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,22 +32,29 @@ struct sentence {
     size_t len;
 };
 
-__attribute__((format(printf, 2, 3))) static void add(struct sentence *to, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(to->text + to->len, sizeof to->text - to->len, format, args);
-    va_end(args);
-    size_t room = sizeof to->text - to->len - 1;
-    to->len += n > 0 && (size_t) n < room ? (size_t) n : n > 0 ? room : 0;
+static void add_bytes(struct sentence *to, const char *text, size_t len) {
+    size_t room = sizeof to->text - 1 - to->len;
+    len = len < room ? len : room;
+    memcpy(to->text + to->len, text, len);
+    to->len += len;
+    to->text[to->len] = '\0';
+}
+
+static void add(struct sentence *to, const char *text) {
+    add_bytes(to, text, strlen(text));
 }
 
 /* The first line of it, as much as fits. */
 static void add_text(struct sentence *to, const char *text) {
     char line[4 * MOST_TOLD + 1];
-    size_t len = strcspn(text, "\r\n");
-    snprintf(line, sizeof line, "%.*s", (int) len, text);
+    size_t whole = strcspn(text, "\r\n"), len = whole < sizeof line ? whole : sizeof line - 1;
+    memcpy(line, text, len);
+    line[len] = '\0';
     size_t fits = weft__text_fit(line, MOST_TOLD);
-    add(to, ": %.*s%s", (int) fits, line, line[fits] || text[len] ? "…" : "");
+    add(to, ": ");
+    add_bytes(to, line, fits);
+    if (fits < whole || text[whole])
+        add(to, "…");
 }
 
 /* What was asked and what was said is for the person in front of the hub. A log is read by others and goes to other places:
@@ -56,20 +62,28 @@ static void add_text(struct sentence *to, const char *text) {
 static void add_sentence(struct sentence *ret, size_t i, bool in_log, const weft_task *task, const weft_json *data) {
     const char *reason = in_log ? weft_get_str(data, "reason", "") : "";
     char took[WEFT_TIME_TEXT];
-    add(ret, "%s %s", task->id, news_rows[i].what);
+    add(ret, task->id);
+    add(ret, " ");
+    add(ret, news_rows[i].what);
     if (strcmp(news_rows[i].type, "task.started") == 0) {
-        add(ret, " with %s", task->runs_on);
+        add(ret, " with ");
+        add(ret, task->runs_on);
         if (!in_log)
             add_text(ret, task->prompt);
     } else if (strcmp(news_rows[i].type, "task.completed") == 0) {
-        add(ret, " after %s", weft__duration(took, task->completed_ms - task->started_ms));
+        add(ret, " after ");
+        add(ret, weft__duration(took, task->completed_ms - task->started_ms));
     } else if (in_log && *reason) {
-        add(ret, ": %s", reason);
+        add(ret, ": ");
+        add(ret, reason);
     } else if (!in_log && news_rows[i].member) {
         add_text(ret, weft_get_str(data, news_rows[i].member, ""));
     }
-    if (strcmp(news_rows[i].type, "question.asked") == 0)
-        add(ret, " (weft answer %s)", weft_get_str(data, "questionId", ""));
+    if (strcmp(news_rows[i].type, "question.asked") == 0) {
+        add(ret, " (weft answer ");
+        add(ret, weft_get_str(data, "questionId", ""));
+        add(ret, ")");
+    }
 }
 
 /* "12:34:56", or the date of another day. */
@@ -89,7 +103,7 @@ static void tell_person(weft_serve_news *self, size_t i, const weft_event *event
     const char *when = tell_time(self, event->time_ms);
     err.terminal = true; /* without a terminal it may be read at one later */
     if (!to->colour)
-        add(&sentence, "%s", when); /* in one piece */
+        add(&sentence, when); /* in one piece */
     else {
         weft__ink(to, WEFT_INK_DIM);
         fputs(when, err.file);

@@ -184,12 +184,23 @@ static weft_exit listen_on_port(weft_serving *self) {
     return r < 0 ? explain_listen(self, url, r) : WEFT_DONE;
 }
 
+#define HOME_URL 64
 /* The socket by which the other verbs find us. */
+static const char *home_url(const weft_serving *self, char ret[HOME_URL]) {
+    snprintf(ret, HOME_URL, "unix:%s", self->app->layout->socket);
+    return ret;
+}
+
 static weft_exit listen_at_home(weft_serving *self) {
-    char url[64];
-    snprintf(url, sizeof url, "unix:%s", self->app->layout->socket);
-    int r = self->daemon.held ? listen_at_url(self, url, false) : 0;
+    char url[HOME_URL];
+    int r = self->daemon.held ? listen_at_url(self, home_url(self, url), false) : 0;
     return r < 0 ? explain_listen(self, url, r) : WEFT_DONE;
+}
+
+/* We listen there anyway, and may be told so as well. */
+static bool is_home(const weft_serving *self, const char *text) {
+    char url[HOME_URL];
+    return self->daemon.held && strcmp(home_url(self, url), text) == 0;
 }
 
 static weft_exit listen_as_told(weft_serving *self) {
@@ -202,7 +213,7 @@ static weft_exit listen_as_told(weft_serving *self) {
         bool network = weft__serve_is_network(&url);
         self->on_stdio |= weft__is_stdio(text);
         weft__url_done(&url, NULL);
-        int r = listen_at_url(self, text, network);
+        int r = is_home(self, text) ? 0 : listen_at_url(self, text, network);
         if (r < 0)
             return explain_listen(self, text, r);
     }
