@@ -2,6 +2,7 @@
 """A standby: two machines, which are two folders, and between them a network that is cut. Whatever is killed, cut or full, the
 standby's journal is what the hub's was at one moment; promoted, it has everything that was acknowledged up to then, once. Then
 hubs that mean no good, and an old hub that comes back."""
+import http.server
 import json
 import os
 import random
@@ -267,6 +268,41 @@ def the_network_is_cut():
         there, here = pair.hub.rows(), pair.standby.rows()
         assert here == [row for row in there if row[0] <= here[-1][0] and row[0] >= here[0][0]]
         assert here[0][0] == there[0][0], "what is trimmed there is kept here"
+
+
+def somebody_else_answers():
+    """At the hub's address, while it is gone: another hub, which refuses the token, and one that knows no standbys. A standby that has
+    followed waits, can be promoted, and goes on when the hub is back."""
+    def stays(words):
+        wait_until(f"it says {words}", lambda: words in json.dumps(pair.standby.call("daemon.status")))
+        assert pair.standby.state()["state"] == "away" and pair.standby.process.poll() is None, pair.standby.said()
+
+    class NoHub(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_error(404)
+
+        def log_message(self, *_):
+            pass
+
+    with Pair().begin() as pair, http.server.HTTPServer(("127.0.0.1", 0), NoHub) as no_hub:
+        threading.Thread(target=no_hub.serve_forever, daemon=True).start()
+        stranger = Place()
+        try:
+            stranger.start()
+            for port, words in ((stranger.port, "refused the token"), (no_hub.server_address[1], "404")):
+                pair.network.reset()
+                pair.network.to = port
+                pair.network.heal()
+                stays(words)
+            pair.network.reset()
+            pair.network.to = pair.hub.port
+            pair.network.heal()
+            pair.hub.call("task.submit", prompt="and then")
+            pair.standby.wait_level(pair.hub)
+            assert pair.standby.promote("--force")["missing"] == 0
+        finally:
+            no_hub.shutdown()
+            stranger.done()
 
 
 def a_large_event():
@@ -598,7 +634,8 @@ def a_hub_that_lies():
 
 
 if __name__ == "__main__":
-    main([it_follows, a_hub_with_a_limit_of_requests, it_is_killed_at_any_time, the_hub_is_killed_and_comes_back, the_network_is_cut, a_large_event,
+    main([it_follows, a_hub_with_a_limit_of_requests, it_is_killed_at_any_time, the_hub_is_killed_and_comes_back, the_network_is_cut, somebody_else_answers,
+          a_large_event,
           it_says_nothing_else, it_needs_its_scope, promoted_under_load, promoted_level_lacks_nothing, what_ran_is_as_after_a_crash,
           killed_while_it_is_promoted, two_promotions, an_old_hub_that_was_stopped_gives_in,
           an_old_hub_with_more_is_not_overruled, a_restored_hub_is_copied_again,

@@ -181,6 +181,22 @@ static void begin_anew(weft_standby *self, const char *why) {
     set_timer(self, AGAIN_MS);
 }
 
+/* Whoever starts it is told at once that it cannot follow. Later that is no reason to end: while the hub is gone another
+ * program may answer at its address, or a proxy in its place. */
+static void turned_away(weft_standby *self, const char *why) {
+    char line[256];
+    if (!self->followed) {
+        weft__standby_refuse(self, why, NULL);
+        return;
+    }
+    snprintf(line, sizeof line, "%.200s; it is tried again", why);
+    roll_back(self);
+    tell_trouble(self, line);
+    self->phase = WEFT_STANDBY_AWAY;
+    self->redial = true;
+    set_timer(self, AGAIN_MS);
+}
+
 static void fail_step(weft_standby *self, int r) {
     const char *why = self->at ? weft__replica_why(self->at) : "";
     if (r == -EPROTO || r == -EUCLEAN) {
@@ -249,6 +265,11 @@ static void greet(weft_standby *self) {
 
 void weft__standby_on_timer(weft_timer *timer) {
     weft_standby *self = WEFT_CONTAINER(timer, weft_standby, timer);
+    if (self->redial && !self->stopping) {
+        weft__standby_hang_up(self);
+        weft__standby_dial(self);
+        return;
+    }
     if (self->asked || self->stopping || self->phase == WEFT_STANDBY_AWAY)
         return;
     if (self->phase == WEFT_STANDBY_GREETING)
@@ -351,6 +372,7 @@ static void take_follow(weft_standby *self, const weft_json *result) {
     }
     if (!settle_own(self, result))
         return;
+    self->followed = true;
     int r = choose_file(self, epoch, head);
     if (r < 0) {
         self->at = NULL;
@@ -389,10 +411,8 @@ static void on_followed(weft_peer *peer, int r, const weft_answer *answer, void 
     self->asked = false;
     if (r >= 0 && answer->error &&
         (answer->error->code == WEFT_METHOD_NOT_FOUND || answer->error->code == 401 || answer->error->code == 403)) {
-        weft__standby_refuse(self,
-                             answer->error->code == WEFT_METHOD_NOT_FOUND ? "this hub has no standbys"
-                                                                          : "the token must have the scope \"standby\"",
-                             NULL);
+        turned_away(self, answer->error->code == WEFT_METHOD_NOT_FOUND ? "this hub has no standbys"
+                                                                       : "the token must have the scope \"standby\"");
         return;
     }
     if (check_answer(self, r, answer))
@@ -583,7 +603,7 @@ static void on_shown(weft_peer *peer, int r, const weft_answer *answer, void *ct
     weft_standby *self = ctx;
     (void) peer;
     if (r >= 0 && answer->error && answer->error->code != WEFT_METHOD_NOT_FOUND)
-        weft__standby_refuse(self, answer->error->message, NULL);
+        turned_away(self, answer->error->message);
     else if (r >= 0)
         greet(self);
 }
@@ -605,7 +625,7 @@ static void on_hub_state(weft_peer *peer, weft_peer_state state, int why, void *
     else if (state == WEFT_PEER_CONNECTED)
         greet(self);
     else if (state == WEFT_PEER_CLOSED)
-        weft__standby_refuse(self, text, NULL);
+        turned_away(self, text);
     else if (state == WEFT_PEER_DISCONNECTED) {
         snprintf(line, sizeof line, "%.200s; it is tried again", text);
         tell_trouble(self, line);
@@ -627,8 +647,9 @@ void weft__standby_dial(weft_standby *self) {
     opts.on_state = on_hub_state;
     opts.on_notification = on_hub_says;
     int r = weft_connect_on(self->loop, self->target.url, &opts, &self->peer, &trouble);
+    self->redial = false;
     if (r < 0)
-        weft__standby_refuse(self, *trouble.text ? trouble.text : weft_strerror(r), NULL);
+        turned_away(self, *trouble.text ? trouble.text : weft_strerror(r));
 }
 
 void weft__standby_hang_up(weft_standby *self) {

@@ -66,6 +66,8 @@ typedef struct weft_standby {
     weft_timer timer;
     weft_timer patience; /* of whoever starts it: until it is settled whether it follows */
     bool settled, ended;
+    bool followed; /* the hub has let us, in this run: whoever turns us away later may be another one */
+    bool redial;   /* when the timer is due */
     bool told, refused, stopping, promoted;
 } weft_standby;
 
@@ -77,7 +79,7 @@ weft_exit weft__standby_open(weft_standby *self);
 void weft__standby_dial(weft_standby *self);
 void weft__standby_hang_up(weft_standby *self);
 void weft__standby_on_timer(weft_timer *timer);
-/* End it for good. */
+/* It cannot begin: end it for good. */
 void weft__standby_refuse(weft_standby *self, const char *why, const char *next);
 
 /* ---- standby_serve.c ---- */
