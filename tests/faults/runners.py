@@ -326,6 +326,29 @@ def writes_through_a_partition():
         assert world.runner.count("began") == 1
 
 
+def somebody_else_answers():
+    """At the hub's address, while it cannot be reached: another hub, which refuses the token. The agent goes on, and all that it says
+    arrives when the hub is there again. Who starts a runner with a wrong token is told at once."""
+    with World() as world, World(("other",)) as stranger:
+        task = world.submit(runner="box")
+        middle(world)
+        world.network.reset()
+        world.network.to = stranger.port
+        world.network.heal()
+        wait_until("it says why", lambda: "refused the token" in world.runner.said())
+        world.runner.make("go")
+        wait_until("it ends while nobody hears it", lambda: world.runner.has("ended"))
+        world.network.reset()
+        world.network.to = world.port
+        world.network.heal()
+        check_whole(world, task)
+        assert world.runner.count("began") == 1 and world.runner.said().count("refused the token") == 1, world.runner.said()
+        wrong = Runner(f"ws://127.0.0.1:{world.port}/ws", "--token-file", stranger.token("box", "runner"), "--agent", "demo").start()
+        wait_until("it is told", lambda: wrong.process.poll() is not None)
+        assert wrong.process.returncode == 1, wrong.said()
+        wrong.done()
+
+
 def silence_that_ends():
     """Nothing is lost on the wire, it is only late."""
     with World() as world:
@@ -787,7 +810,7 @@ def false_epoch():
 
 
 if __name__ == "__main__":
-    main([places, waits_for_one_that_was_here, asks_and_is_answered, goes_on_in_its_session, writes_through_a_partition,
+    main([places, waits_for_one_that_was_here, asks_and_is_answered, goes_on_in_its_session, writes_through_a_partition, somebody_else_answers,
           silence_that_ends, hub_is_killed, hub_is_killed_often, hub_stops_and_starts, question_outlives_the_hub, runner_is_killed, answered_while_it_is_away,
           is_cancelled, changes_are_asked_there, changes_of_one_that_is_away, lease_is_over, late_and_still_running,
           larger_than_the_hub_takes, hostile_runners, doctor_knows_the_hub, scopes, false_hub, false_epoch,

@@ -14,6 +14,7 @@
 
 #define LARGEST (32 << 20) /* message, to a hub that does not say */
 #define SMALLEST 8192
+#define REDIAL_MS 5000 /* after somebody at the hub's address has turned us away */
 #define MOST_SAID 4096 /* leases that are spoken of in a hello: the newest, and as many as a hub reads */
 
 /* ---- leases ---- */
@@ -166,10 +167,28 @@ static void take_states(weft_uplink *self, const weft_json *states) {
     }
 }
 
-static void refuse_for_good(weft_uplink *self, const char *why) {
-    weft__warn(self->opts.app, "weft runner: %s: %s", self->shown, why);
-    self->refused = true;
-    self->opts.on_refused(self->opts.ctx);
+static void say_trouble(weft_uplink *self, const char *why) {
+    size_t said = strlen(self->shown); /* it may begin with the URL */
+    bool twice = strncmp(why, self->shown, said) == 0 && strncmp(why + said, ": ", 2) == 0;
+    if (strcmp(self->told, why) != 0)
+        weft__warn(self->opts.app, "weft runner: %s: %s. Tasks go on; trying again", self->shown,
+                   twice ? why + said + 2 : why);
+    snprintf(self->told, sizeof self->told, "%s", why);
+}
+
+/* Whoever starts it is told at once that the hub does not take it. Later that is no reason to end what runs here: while the
+ * hub is gone another program may answer at its address, or a proxy in its place. */
+static void turned_away(weft_uplink *self, const char *why) {
+    if (!self->greeted) {
+        weft__warn(self->opts.app, "weft runner: %s: %s", self->shown, why);
+        self->refused = true;
+        self->opts.on_refused(self->opts.ctx);
+        return;
+    }
+    say_trouble(self, why);
+    snprintf(self->why, sizeof self->why, "%s", why);
+    self->redial = true;
+    weft__timer_set(self->opts.loop, &self->again, weft__loop_fresh_now(self->opts.loop) + REDIAL_MS);
 }
 
 static void say_hello_later(weft_uplink *self, const char *why) {
@@ -194,9 +213,9 @@ static void on_hello(weft_peer *peer, int r, const weft_answer *answer, void *ct
         if (code == 503 || code == 507 || strcmp(reason, "runnerConnected") == 0)
             say_hello_later(self, answer->error->message);
         else
-            refuse_for_good(self, code == WEFT_METHOD_NOT_FOUND ? "this hub takes no runners"
-                                  : code == 403 || code == 401  ? "the token must have the scope \"runner\""
-                                                                : answer->error->message);
+            turned_away(self, code == WEFT_METHOD_NOT_FOUND ? "this hub takes no runners"
+                              : code == 403 || code == 401  ? "the token must have the scope \"runner\""
+                                                            : answer->error->message);
         return;
     }
     weft_json states = weft_get(answer->result, "leases");
@@ -209,9 +228,8 @@ static void on_hello(weft_peer *peer, int r, const weft_answer *answer, void *ct
     take_states(self, &states);
     int64_t largest = weft_get_int(answer->result, "maxBytes", 0);
     self->largest = largest <= 0 || largest > LARGEST ? LARGEST : largest < SMALLEST ? SMALLEST : (size_t) largest;
-    self->up = true;
-    self->told_trouble = false;
-    *self->why = '\0';
+    self->up = self->greeted = true;
+    *self->why = *self->told = '\0';
     snprintf(self->called, sizeof self->called, "%s", weft_get_str(answer->result, "runner", ""));
     weft__warn(self->opts.app, "weft runner: %s runs tasks of %s", weft_get_str(answer->result, "runner", ""), self->shown);
     weft__uplink_rewind(self);
@@ -235,9 +253,13 @@ static void say_hello(weft_uplink *self) {
     weft__buf_done(&leases, NULL);
 }
 
+static int dial(weft_uplink *self);
+
 static void on_again(weft_timer *timer) {
     weft_uplink *self = WEFT_CONTAINER(timer, weft_uplink, again);
-    if (self->connected && !self->up)
+    if (self->redial)
+        dial(self);
+    else if (self->connected && !self->up)
         say_hello(self);
     else if (self->up)
         weft__uplink_rewind(self);
@@ -249,14 +271,13 @@ static void on_shown(weft_peer *peer, int r, const weft_answer *answer, void *ct
     weft_uplink *self = ctx;
     (void) peer;
     if (r >= 0 && answer->error && answer->error->code != WEFT_METHOD_NOT_FOUND)
-        refuse_for_good(self, answer->error->message);
+        turned_away(self, answer->error->message);
     else if (r >= 0)
         say_hello(self);
 }
 
 static void on_uplink_state(weft_peer *peer, weft_peer_state state, int why, void *data) {
     weft_uplink *self = data;
-    bool was_up = self->up;
     self->connected = state == WEFT_PEER_CONNECTED;
     if (!self->connected) {
         const char *trouble = *weft_peer_trouble(peer) ? weft_peer_trouble(peer) : why ? weft_strerror(why) : "";
@@ -271,26 +292,22 @@ static void on_uplink_state(weft_peer *peer, weft_peer_state state, int why, voi
     else if (state == WEFT_PEER_CONNECTED)
         say_hello(self);
     else if (state == WEFT_PEER_CLOSED && !self->refused)
-        refuse_for_good(self, *weft_peer_trouble(peer) ? weft_peer_trouble(peer) : weft_strerror(why));
-    else if (state == WEFT_PEER_DISCONNECTED && (was_up || !self->told_trouble)) {
-        self->told_trouble = true;
-        const char *trouble = *weft_peer_trouble(peer) ? weft_peer_trouble(peer) : weft_strerror(why);
-        size_t said = strlen(self->shown); /* trouble may begin with the URL */
-        bool twice = strncmp(trouble, self->shown, said) == 0 && strncmp(trouble + said, ": ", 2) == 0;
-        weft__warn(self->opts.app, "weft runner: %s: %s. Tasks go on; trying again", self->shown,
-                   twice ? trouble + said + 2 : trouble);
-    }
+        turned_away(self, *weft_peer_trouble(peer) ? weft_peer_trouble(peer) : weft_strerror(why));
+    else if (state == WEFT_PEER_DISCONNECTED)
+        say_trouble(self, *weft_peer_trouble(peer) ? weft_peer_trouble(peer) : weft_strerror(why));
 }
 
 static int dial(weft_uplink *self) {
     weft_trouble trouble = {""};
+    self->redial = self->connected = self->up = false;
+    self->peer = weft_peer_free(self->peer);
     weft_connect_opts opts = weft__target_opts(self->opts.app, &self->target, self->service);
     opts.reconnect = true;
     opts.data = self;
     opts.on_state = on_uplink_state;
     int r = weft_connect_on(self->opts.loop, self->target.url, &opts, &self->peer, &trouble);
     if (r < 0)
-        refuse_for_good(self, *trouble.text ? trouble.text : weft_strerror(r));
+        turned_away(self, *trouble.text ? trouble.text : weft_strerror(r));
     return r;
 }
 

@@ -51,8 +51,11 @@ struct weft_uplink {
     weft_target target;
     weft_service *service;
     weft_peer *peer;
-    bool connected, up, refused, told_trouble;
-    weft_timer again; /* say hello again, or deliver again */
+    char told[256];                  /* the trouble that was said last; "": none since it was connected */
+    bool connected, up, refused;
+    bool greeted;     /* the hub has taken us, in this run: whoever turns us away later may be another one */
+    bool redial;      /* when the timer is due */
+    weft_timer again; /* say hello again, deliver again, or connect again */
     weft_link leases, starts;
     weft_past_waiter past;
     struct uplink_read *read;
