@@ -45,6 +45,9 @@ for shell in bash zsh fish; do
     offers $shell "weft call --tim" --timeout
     offers $shell "weft call --cacert one" one.pem
     offers $shell "weft man desc" describe
+    offers_only $shell "weft task list --se" "--search"
+    offers_only $shell "weft task submit --se" "--session"
+    offers $shell "weft task list --jso" --json
 done
 offers_only bash "weft task st" "stats"
 offers_only bash "weft serve --auth " "none token"

@@ -6,7 +6,7 @@
 for words in "task" "task submit hello" "task submit --wait hello" "task watch" "task get task-0000" "task stats"; do
     weft $words
     exits "$words without a daemon" 3
-    like "$words: what to do" "weft serve" "$err"
+    like "$words: what to do" "weft start" "$err"
     is "$words: no data" "" "$out"
 done
 weft task list --json

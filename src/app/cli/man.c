@@ -206,7 +206,8 @@ void weft__man_page(FILE *to) {
           "submit\n"
           "tasks, watch them, and answer the questions of agents. The other verbs talk to it, or to any other JSON\\-RPC\n"
           "endpoint: unix:PATH tcp://H:P tls://H:P ws://H:P/PATH wss://... http://... https://... exec:COMMAND stdio:\n"
-          ".PP\nResults go to standard output, everything else to standard error; \\fB\\-\\-json\\fR makes the result of every verb JSON.\n"
+          ".PP\nResults go to standard output, everything else to standard error; \\fB\\-\\-json\\fR makes the result of "
+          "every verb JSON.\n"
           ".SH VERBS\n",
           to);
     for (const weft_verb *const *verb = weft__verbs; *verb; verb++) {

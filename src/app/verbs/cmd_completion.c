@@ -5,6 +5,7 @@
 #include "config.h"
 #include "failure.h"
 #include "hub_call.h"
+#include "subcommand.h"
 #include "text_output.h"
 
 /* Nobody presses Tab and waits for longer. */
@@ -13,14 +14,17 @@
 typedef void writer(FILE *to);
 
 /* Call each() for every option of a verb. */
-static void for_options(FILE *to, const weft_verb *verb,
+/* subcommand NULL: the options of all. */
+static void for_options(FILE *to, const weft_verb *verb, const weft_subcommand *subcommand,
                         void (*each)(FILE *to, const weft_verb *verb, const weft_option *option)) {
     const weft_option *tables[WEFT_OPTION_TABLES];
     weft__option_tables(verb, tables);
     for (size_t i = 0; tables[i]; i++)
-        for (const weft_option *option = tables[i]; option->name; option++)
-            if (!weft__option_hidden(verb, tables[i], option))
+        for (const weft_option *option = tables[i]; option->name; option++) {
+            bool taken = !subcommand || tables[i] != verb->options || weft__subcommand_takes(subcommand, option->name);
+            if (taken && !weft__option_hidden(verb, tables[i], option))
                 each(to, verb, option);
+        }
 }
 
 static bool wants_file(const weft_option *option) {
@@ -217,15 +221,23 @@ static void bash_choices(FILE *to, const weft_verb *verb, const weft_option *opt
 
 static void bash_verb(FILE *to, const weft_verb *verb) {
     fprintf(to, "    %s)\n        options='", verb->name);
-    for_options(to, verb, bash_option);
-    fputs("'\n        files='", to);
-    for_options(to, verb, bash_file_option);
+    for_options(to, verb, NULL, bash_option);
+    fputs("'\n", to);
+    if (verb->subcommands)
+        fputs("        case ${COMP_WORDS[2]} in\n", to);
+    for (const weft_subcommand *each = verb->subcommands; each && each->name; each++) {
+        fprintf(to, "        %s) options='", each->name);
+        for_options(to, verb, each, bash_option);
+        fputs("' ;;\n", to);
+    }
+    fputs(verb->subcommands ? "        esac\n        files='" : "        files='", to);
+    for_options(to, verb, NULL, bash_file_option);
     fputs("'\n        words='", to);
     put_first_words(to, verb);
     if (strcmp(verb->name, "help") == 0 || strcmp(verb->name, "man") == 0)
         put_verbs(to);
     fputs("'\n", to);
-    for_options(to, verb, bash_choices);
+    for_options(to, verb, NULL, bash_choices);
     fputs("        ;;\n", to);
 }
 
@@ -272,6 +284,33 @@ static void zsh_option(FILE *to, const weft_verb *verb, const weft_option *optio
     fputs(" \\\n", to);
 }
 
+static void zsh_arguments(FILE *to, const weft_verb *verb, const weft_subcommand *subcommand) {
+    fputs("        _arguments \\\n", to);
+    for_options(to, verb, subcommand, zsh_option);
+    if (has_first_words(verb)) {
+        fputs("            '1: :(", to);
+        put_first_words(to, verb);
+        fputs(")' \\\n", to);
+    }
+    zsh_names(to, verb);
+    fputs("            '*: :_files' ;;\n", to);
+}
+
+static void zsh_verb(FILE *to, const weft_verb *verb) {
+    fprintf(to, "    %s)\n", verb->name);
+    if (verb->subcommands)
+        fputs("        case ${words[2]} in\n", to);
+    for (const weft_subcommand *each = verb->subcommands; each && each->name; each++) {
+        fprintf(to, "        %s)\n", each->name);
+        zsh_arguments(to, verb, each);
+    }
+    if (verb->subcommands)
+        fputs("        *)\n", to);
+    zsh_arguments(to, verb, NULL);
+    if (verb->subcommands)
+        fputs("        esac ;;\n", to);
+}
+
 static void write_zsh(FILE *to) {
     fputs("#compdef weft\n# weft completion for zsh: weft completion zsh > \"${fpath[1]}/_weft\"\n"
           "_weft_names() {\n    local -a names\n    names=(${(f)\"$(weft completion names ${@[-1]} 2>/dev/null)\"})\n"
@@ -289,17 +328,8 @@ static void write_zsh(FILE *to) {
     fputs("    )\n    if (( CURRENT == 2 )); then\n        _describe verb verbs\n        return\n    fi\n"
           "    local verb=${words[2]}\n    shift words\n    (( CURRENT-- ))\n    case $verb in\n",
           to);
-    for (const weft_verb *const *verb = weft__verbs; *verb; verb++) {
-        fprintf(to, "    %s)\n        _arguments \\\n", (*verb)->name);
-        for_options(to, *verb, zsh_option);
-        if (has_first_words(*verb)) {
-            fputs("            '1: :(", to);
-            put_first_words(to, *verb);
-            fputs(")' \\\n", to);
-        }
-        zsh_names(to, *verb);
-        fputs("            '*: :_files' ;;\n", to);
-    }
+    for (const weft_verb *const *verb = weft__verbs; *verb; verb++)
+        zsh_verb(to, *verb);
     fputs("    esac\n}\nif [ \"$funcstack[1]\" = _weft ]; then\n    "
           "_weft \"$@\"\nelse\n    compdef _weft weft\nfi\n",
           to);
@@ -307,8 +337,27 @@ static void write_zsh(FILE *to) {
 
 /* ---- fish ---- */
 
+static bool is_own_option(const weft_verb *verb, const weft_option *option) {
+    for (const weft_option *own = verb->options; own && own->name; own++)
+        if (own == option)
+            return true;
+    return false;
+}
+
+/* Behind a subcommand that does not take it, it is not offered. */
+static void fish_other_subcommands(FILE *to, const weft_verb *verb, const weft_option *option) {
+    const char *before = "; and not __fish_seen_subcommand_from";
+    for (const weft_subcommand *each = verb->subcommands; each && each->name && is_own_option(verb, option); each++)
+        if (!weft__subcommand_takes(each, option->name)) {
+            fprintf(to, "%s %s", before, each->name);
+            before = "";
+        }
+}
+
 static void fish_option(FILE *to, const weft_verb *verb, const weft_option *option) {
-    fprintf(to, "complete -c weft -n '__fish_seen_subcommand_from %s' -l %s ", verb->name, option->name);
+    fprintf(to, "complete -c weft -n '__fish_seen_subcommand_from %s", verb->name);
+    fish_other_subcommands(to, verb, option);
+    fprintf(to, "' -l %s ", option->name);
     if (option->letter)
         fprintf(to, "-s %c ", option->letter);
     if (option->choices)
@@ -328,7 +377,7 @@ static void write_fish(FILE *to) {
         fprintf(to, "complete -c weft -n __fish_use_subcommand -f -a %s -d ", (*verb)->name);
         put_shell_quoted(to, (*verb)->help);
         fputc('\n', to);
-        for_options(to, *verb, fish_option);
+        for_options(to, *verb, NULL, fish_option);
         if (!has_first_words(*verb))
             continue;
         fprintf(to,
