@@ -277,9 +277,23 @@ static bool was_said(const client *c, const truth_event *event) {
     return before && strcmp(word_for(before), word_for(event)) == 0 && strcmp(before->task, event->task) == 0;
 }
 
+/* That something is missing is said only where something is. */
+static void hear_missing(const client *c, const char *task) {
+    const truth_event *event;
+    sim_say("%-7s < something of %s is missing", c->name, task);
+    for (uint64_t at = 1; (event = truth_at(at)); at++)
+        if (event->trimmed && strncmp(event->type, "session.", 8) == 0)
+            return;
+    sim_broken("false alarm: %s heard that something of %s is missing, and all is kept", c->name, task);
+}
+
 void client_hear_word(client *c, const char *method, const weft_json *params) {
     const truth_event *event;
     const char *task = weft_get_str(params, "taskId", "");
+    if (weft_get_bool(params, "missing", false)) {
+        hear_missing(c, task);
+        return;
+    }
     for (event = next_word(c); event && !is_word(event, method, params) && (need_not_be_said(event) || was_said(c, event));
          event = next_word(c))
         c->words++;

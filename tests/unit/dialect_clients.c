@@ -361,15 +361,19 @@ static void noisy_session(const weft_store_kind *kind) {
     const char *stream = "session/session-0000";
     CHECK_INT(weft__store_trim(w->hub.store, &(weft_trim){.stream = stream, .rows = 10}, on_trimmed, &trimmed), 0);
     HUB_UNTIL(&w->hub, trimmed);
-    /* It never subscribed and did not read all that while: it calls, and is answered; and again when it has caught up. */
+    /* It never subscribed and did not read all that while: it calls, and is answered; and again when it has caught up. Where
+     * something is missing it is told so. */
+    int missing = 0;
     for (int i = 0; i < 2; i++) {
         client_say(&slow, "{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"ping\"}\n");
         const char *line;
         while (*(line = client_wait(w, &slow)) && !strstr(line, "\"id\":8"))
-            ;
+            missing +=
+                strstr(line, "\"taskId\":\"task-0000\",\"stream\":\"stdout\",\"output\":\"\",\"missing\":true") != NULL;
         CHECK(strstr(line, "\"pong\":true") != NULL && !slow.ended);
         hub_settle(&w->hub);
     }
+    CHECK_INT(missing, 1);
     /* From a position before what was trimmed. */
     char text[200];
     snprintf(

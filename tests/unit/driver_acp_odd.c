@@ -296,13 +296,14 @@ TEST(asks_its_client) {
     static const weft_passage rows[] = {{"fs/read_text_file", read_file}, {0}};
     scene s;
     one_run_passages = rows;
-    SCRIPT(
-        &s,
-        "hear=\"readTextFile\":true,\"writeTextFile\":false},\"terminal\":false,\"elicitation\":{\"form\":{},\"url\":{}}}",
-        "reply={\"protocolVersion\":1}", "hear=session/new", "reply={\"sessionId\":\"s1\"}", "hear=session/prompt",
-        REQUEST("7", "fs/read_text_file"), "hear={\"content\":\"lines\"}", REQUEST("8", "fs/write_text_file"), "hear=-32601",
-        REQUEST("9", "terminal/create"), "hear=-32601",
-        "say={\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"stopReason\":\"end_turn\",\"usage\":{\"totalTokens\":5}}}", "eof");
+    SCRIPT(&s,
+           "hear=\"readTextFile\":true,\"writeTextFile\":false},\"terminal\":false,\"elicitation\":{\"form\":{},\"url\":{}},"
+           "\"session\":{\"configOptions\":{\"boolean\":{}}}}",
+           "reply={\"protocolVersion\":1}", "hear=session/new", "reply={\"sessionId\":\"s1\"}", "hear=session/prompt",
+           REQUEST("7", "fs/read_text_file"), "hear={\"content\":\"lines\"}", REQUEST("8", "fs/write_text_file"),
+           "hear=-32601", REQUEST("9", "terminal/create"), "hear=-32601",
+           "say={\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"stopReason\":\"end_turn\",\"usage\":{\"totalTokens\":5}}}",
+           "eof");
     CHECK(start_with(&s, "do it", NULL, NULL));
     one_run_passages = NULL;
     finish(&s);

@@ -236,22 +236,40 @@ static bool is_ending(const weft_hub *hub, const char *id) {
     return task && task->stopping;
 }
 
+/* The question stays open, and its editor does not ask again: its person is told where it can be answered. */
+static void tell_unanswered(const weft_hub *hub, weft_hub_client *client, const char *id) {
+    const weft_question *question = weft__question_find(hub->engine, id);
+    char text[200];
+    snprintf(text, sizeof text, "weft: this editor gave no answer that counts. It can be answered with: weft answer %s\n",
+             id);
+    if (question && question->session && question->state == WEFT_QUESTION_OPEN &&
+        weft__hub_client_form(client, "acp") != ACP_OLD)
+        weft_notify(
+            weft__hub_client_peer(client), "session/update",
+            WEFT_OBJ({"sessionId", weft_str(question->session)},
+                     {"update", WEFT_OBJ({"sessionUpdate", weft_str("agent_thought_chunk")},
+                                         {"content", WEFT_OBJ({"type", weft_str("text")}, {"text", weft_str(text)})})}));
+}
+
 /* Who cannot answer, or goes, leaves the question to the others. "cancelled" is what a client says of a turn that it ended;
  * otherwise a person closed the question, and the agent is told so. */
 static void on_permission(const weft_hub *hub, weft_hub_client *client, const char *question, int r,
                           const weft_answer *answer) {
     const weft_identity *identity = weft_peer_identity(weft__hub_client_peer(client));
     char who[WEFT_WHO];
-    if (r < 0 || !answer->result || !weft__acp_may_answer(hub, identity))
+    if (r < 0 || !weft__acp_may_answer(hub, identity))
         return;
-    weft_json outcome = weft_get(answer->result, "outcome");
+    weft_json outcome = answer->result ? weft_get(answer->result, "outcome") : (weft_json){0};
     const char *how = weft_get_str(&outcome, "outcome", "");
     const char *option = weft_get_str(&outcome, "optionId", weft_get_str(&outcome, "option_id", ""));
-    bool closed = strcmp(how, "cancelled") == 0;
-    if (closed ? is_ending(hub, question) : strcmp(how, "selected") != 0 || !*option)
+    bool closed = strcmp(how, "cancelled") == 0, chosen = strcmp(how, "selected") == 0 && *option;
+    if (is_ending(hub, question) && !chosen)
         return;
-    weft__question_answer(hub->engine, question, closed ? WEFT_OPTION_DENIED : option, weft__who(identity, who), NULL, NULL,
-                          NULL);
+    r = closed || chosen ? weft__question_answer(hub->engine, question, closed ? WEFT_OPTION_DENIED : option,
+                                                 weft__who(identity, who), NULL, NULL, NULL)
+                         : -EINVAL;
+    if (r == -EINVAL)
+        tell_unanswered(hub, client, question);
 }
 
 static bool is_option_kind(const char *kind) {

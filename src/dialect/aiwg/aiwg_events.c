@@ -65,6 +65,13 @@ static void render_update(const weft_hub *hub, weft_rendering *rendering, const 
         WEFT_OBJ({"taskId", copy_or_null(data, "taskId")}, {"stream", weft_str("stdout")}, {"output", weft_copy(&text)}));
 }
 
+static void render_missed(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
+    (void) hub, (void) event;
+    weft__render_notify(rendering, NULL, "event.taskOutput",
+                        WEFT_OBJ({"taskId", copy_or_null(data, "taskId")}, {"stream", weft_str("stdout")},
+                                 {"output", weft_str("")}, {"missing", weft_bool(true)}));
+}
+
 /* The event has the end of it, at most WEFT_TASK_TAIL bytes; task.get has all that is kept. */
 static bool is_output_cut(weft_rendering *rendering, const weft_json *data) {
     weft_json output = weft_get(data, "output");
@@ -108,7 +115,7 @@ static const struct {
 } renderers[] = {
     {"session.output", render_output},    {"session.update", render_update},    {"task.queued", render_queued},
     {"task.started", render_started},     {"task.completed", render_completed}, {"task.failed", render_failed},
-    {"task.cancelled", render_cancelled}, {"task.retrying", render_retrying},
+    {"task.cancelled", render_cancelled}, {"task.retrying", render_retrying},   {WEFT_MISSED, render_missed},
 };
 
 void weft__aiwg_render(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {

@@ -117,6 +117,17 @@ static void tell_failed(const cdev_note *note, const weft_event *event, const we
                                    {"exit_code", copy_member_or_none(data, "exitCode")})});
 }
 
+static void tell_missed(const cdev_note *note, const weft_event *event, const weft_json *data) {
+    cdev_note own = *note;
+    (void) event;
+    own.only = own.session = weft__render_text(note->rendering, data, "sessionId", "");
+    CDEV_TELL(
+        &own, "error", {"code", weft_str("OUTPUT_MISSED")},
+        {"message", weft_str("Part of what was said is missing here: this client read too slowly, and it is not kept any "
+                             "more")},
+        {"details", WEFT_OBJ({"reason", weft_str("trimmed")})});
+}
+
 /* ---- sessions ---- */
 
 static void tell_session_start(const cdev_note *note, const weft_json *data, const char *agent) {
@@ -212,6 +223,7 @@ static const struct {
     {"session.agent", tell_session_info},
     {"session.closed", tell_session_end},
     {"session.deleted", tell_session_end},
+    {WEFT_MISSED, tell_missed},
     {"question.asked", tell_question},
     {"question.answered", tell_resolved},
     {"question.expired", tell_resolved},

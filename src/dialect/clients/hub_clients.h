@@ -249,6 +249,10 @@ weft_subscription *weft__hub_client_stream(const weft_hub_client *client, const 
 
 /* ---- for renderers ---- */
 
+/* The type of what a renderer is told instead of an event, before the next one of a session to a client that read so slowly
+ * that what was said in between is not kept any more. The data are those of that next one. */
+#define WEFT_MISSED "session.missed"
+
 /* A notification to every client of this dialect, or, with a session, to those that watch it. */
 void weft__render_notify(weft_rendering *rendering, const char *session, const char *method, weft_val params);
 /* The same, but not to the client with this number: it knows. Unless it asked for the past, and this is part of it. */

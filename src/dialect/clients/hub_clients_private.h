@@ -53,9 +53,11 @@ struct weft_subscription {
     weft_subscription_class class;
     bool marks;
     weft_subscription_state state;
-    uint64_t at;    /* all up to this position has been said, or is none of its business; not kept up while live */
-    uint64_t since; /* what happened after this, whoever caused it need not be told of */
-    bool seeks;     /* the follow only finds out where the stream ends */
+    uint64_t at;          /* all up to this position has been said, or is none of its business; not kept up while live */
+    uint64_t since;       /* what happened after this, whoever caused it need not be told of */
+    bool seeks;           /* the follow only finds out where the stream ends */
+    char *awaited;        /* the dialect's: what it says next of this stream, a session's, */
+    uint64_t awaited_seq; /* is here; a later place means that something is not kept any more. NULL: not known */
     weft_follow *follow;
     weft_shared *latest; /* class state, while it replays: the last event that it wants */
     uint64_t latest_at, latest_gseq;

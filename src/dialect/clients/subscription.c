@@ -95,11 +95,40 @@ static int read_stored(const weft_subscription *subscription, const weft_event *
     return source ? weft__source_wants(source, engine_of(subscription), event, *ret ? weft_doc_root(*ret) : NULL) : 1;
 }
 
+/* A dialect's words begin with what is kept; what a session said before that is missing, and must not look as if it had not
+ * been said. Without memory nobody knows. */
+static void await_event(weft_subscription *subscription, const weft_event *event) {
+    static const char prefix[] = WEFT_STREAM_SESSION;
+    bool words = subscription->rendering && !subscription->source;
+    if (!words || subscription->awaited || strncmp(event->stream, prefix, sizeof prefix - 1) != 0)
+        return;
+    subscription->awaited = weft__strndup(subscription->client->clients->alloc, event->stream, strlen(event->stream));
+    subscription->awaited_seq = event->seq;
+}
+
+static void await_nothing(weft_subscription *subscription) {
+    subscription->awaited = weft__free(subscription->client->clients->alloc, subscription->awaited);
+}
+
+/* The same session and task as in the event that follows. */
+static int say_missed(weft_subscription *subscription, const weft_event *event, const weft_json *data) {
+    weft_event missed = *event;
+    if (!subscription->awaited || strcmp(subscription->awaited, event->stream) != 0)
+        return 0;
+    await_nothing(subscription);
+    missed.type = WEFT_MISSED;
+    return event->seq > subscription->awaited_seq ? weft__rendering_alone(subscription, &missed, data) : 0;
+}
+
 /* 1 said, or not for it; 0 it is being said in pieces, and the subscription has paused. */
 static int say_stored(weft_subscription *subscription, const weft_event *event) {
     weft_doc *doc;
     int r = read_stored(subscription, event, &doc);
     bool wanted = r > 0;
+    if (wanted && subscription->awaited) {
+        r = say_missed(subscription, event, doc ? weft_doc_root(doc) : NULL);
+        wanted = r >= 0;
+    }
     if (wanted && subscription->computation)
         r = weft__computation_say(subscription, event, doc ? weft_doc_root(doc) : NULL);
     else if (wanted)
@@ -125,6 +154,8 @@ void weft__subscription_pause_at(weft_subscription *subscription, uint64_t at) {
 static int say_page(weft_subscription *subscription, const weft_event *events, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (weft_peer_full(subscription->client->peer)) {
+            for (size_t next = i; next < count; next++)
+                await_event(subscription, &events[next]);
             weft__subscription_pause_at(subscription, subscription->at);
             return 0;
         }
@@ -200,6 +231,7 @@ static void end_catch_ups(weft_subscription *subscription) {
 
 static void go_live(weft_subscription *subscription) {
     subscription->follow = weft__follow_free(subscription->follow);
+    await_nothing(subscription);
     subscription->state = WEFT_SUBSCRIPTION_LIVE;
     weft_computation *computation = subscription->computation;
     weft_rendering *rendering = subscription->rendering;
@@ -335,6 +367,7 @@ int weft__subscription_go_live(weft_subscription *subscription, weft_subscribed 
 }
 
 void weft__subscription_pause(weft_subscription *subscription, const weft_event *event) {
+    await_event(subscription, event);
     weft__subscription_pause_at(subscription, position_of(subscription, event) - 1);
 }
 
@@ -395,6 +428,7 @@ weft_subscription *weft__subscription_free(weft_subscription *subscription) {
     weft__subscription_stop(subscription);
     weft__computation_leave(subscription);
     weft__free(alloc, subscription->source);
+    weft__free(alloc, subscription->awaited);
     weft__free(alloc, subscription->has_digest);
     weft__free(alloc, subscription->id);
     weft__free(alloc, subscription);
