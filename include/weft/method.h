@@ -114,7 +114,9 @@ typedef struct weft_error_row {
     int code;
     const char *message;
     const char *reason; /* stable camelCase name in data.reason, or NULL */
-    WEFT_ROOM(2);
+    const char *name;   /* of "invalidParams": what the method's protocol calls it, in data.code of what the library answers
+                           about params; NULL: nothing */
+    WEFT_ROOM(1);
 } weft_error_row;
 
 enum {

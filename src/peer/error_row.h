@@ -15,4 +15,12 @@ static inline int weft__row_code(const weft_method *row, const char *reason, int
     return usual;
 }
 
+/* What its protocol calls that; NULL: nothing. */
+static inline const char *weft__row_name(const weft_method *row, const char *reason) {
+    for (const weft_error_row *error = row ? row->errors : NULL; error && error->code; error++)
+        if (error->reason && strcmp(error->reason, reason) == 0)
+            return error->name;
+    return NULL;
+}
+
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "distance.h"
+#include "error_row.h"
 #include "request.h"
 #include "row_schemas.h"
 #include "utf8.h"
@@ -50,11 +51,19 @@ static void pointer_to(const binding *b, const char *name, char *ret, size_t siz
     ret[n] = '\0';
 }
 
+static int fail_params(weft_req *handle, const char *message, const char *reason, const char *path) {
+    const weft_req *req = weft__req_of(handle);
+    const char *name = req ? weft__row_name(req->row, "invalidParams") : NULL;
+    weft_fail(
+        handle, WEFT_INVALID_PARAMS, message,
+        WEFT_OBJ({"reason", weft_str(reason)}, {"code", name ? weft_str(name) : weft_none()}, {"path", weft_str(path)}));
+    return -EINVAL;
+}
+
 static int refuse_params(weft_req *req, const char *path, const char *sentence) {
     char message[MAX_SENTENCE + 32];
     snprintf(message, sizeof message, "Invalid params: %s", sentence);
-    weft_fail(req, WEFT_INVALID_PARAMS, message, WEFT_OBJ({"reason", weft_str("invalidParams")}, {"path", weft_str(path)}));
-    return -EINVAL;
+    return fail_params(req, message, "invalidParams", path);
 }
 
 /* The sentence names the field, also where the caller gave it by its position. */
@@ -73,9 +82,7 @@ static int refuse_absent(const binding *b, const weft_param *row, const char *wh
         return refuse_field(b, row, what);
     pointer_to(b, row->name, path, sizeof path);
     snprintf(message, sizeof message, "Missing required parameter: %s", row->name);
-    weft_fail(b->req, WEFT_INVALID_PARAMS, message,
-              WEFT_OBJ({"reason", weft_str("invalidParams")}, {"path", weft_str(path)}));
-    return -EINVAL;
+    return fail_params(b->req, message, "invalidParams", path);
 }
 
 static int must_be(const binding *b, const weft_param *row) {
@@ -248,9 +255,7 @@ static int refuse_unknown_member(const binding *b, const weft_json *name) {
     int n = snprintf(message, sizeof message, "unknown param \"%s\"", shown);
     if (meant)
         snprintf(message + n, sizeof message - (size_t) n, "; did you mean \"%s\"?", meant);
-    weft_fail(b->req, WEFT_INVALID_PARAMS, message,
-              WEFT_OBJ({"reason", weft_str("unknownParam")}, {"path", weft_str(path)}));
-    return -EINVAL;
+    return fail_params(b->req, message, "unknownParam", path);
 }
 
 /* ---- binding ---- */

@@ -296,6 +296,7 @@ typedef struct truth_task {
     char key[64], prompt[64];
     truth_state state;
     int64_t attempt;
+    uint64_t queued; /* by this event */
 } truth_task;
 typedef struct truth_question {
     char id[SIM_NAME], task[SIM_NAME], title[64];
@@ -355,7 +356,7 @@ bool truth_is_known(void);
 void truth_check_engine(bool settled);
 /* It has read all that is kept. */
 void truth_check_past(void);
-/* A task whose events were not trimmed and whose session was not deleted. */
+/* A task that was told of, whose events were not trimmed and whose session was not deleted. */
 bool truth_is_kept(const char *id);
 
 #endif

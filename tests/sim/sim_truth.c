@@ -209,8 +209,8 @@ static void copy_member(char *into, size_t size, const weft_json *data, const ch
     snprintf(into, size, "%s", weft_get_str(data, name, ""));
 }
 
-static void task_queued(const weft_json *data) {
-    truth_task made = {.state = TRUTH_QUEUED};
+static void task_queued(const truth_event *event, const weft_json *data) {
+    truth_task made = {.state = TRUTH_QUEUED, .queued = event->gseq};
     copy_member(made.id, sizeof made.id, data, "taskId");
     copy_member(made.agent, sizeof made.agent, data, "runsOn");
     copy_member(made.session, sizeof made.session, data, "sessionId");
@@ -230,7 +230,7 @@ static void task_queued(const weft_json *data) {
 static void task_event(const truth_event *event, const weft_json *data) {
     const char *type = event->type + sizeof "task." - 1;
     if (strcmp(type, "queued") == 0) {
-        task_queued(data);
+        task_queued(event, data);
         return;
     }
     truth_task *task = find_task(event->task);
@@ -550,7 +550,7 @@ void truth_check_engine(bool settled) {
 bool truth_is_kept(const char *id) {
     const truth_task *task = find_task(id);
     const truth_session *session = task ? find_session(task->session) : NULL;
-    return task && !truth.trimmed && !(session && session->deleted);
+    return task && task->queued <= hub_told() && !truth.trimmed && !(session && session->deleted);
 }
 
 void truth_check_past(void) {

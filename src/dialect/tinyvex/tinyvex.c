@@ -43,7 +43,12 @@
     "\"session_id\",\"last_ts\",\"message_count\"")
 /* clang-format on */
 
+/* With tinyvex's name in data.code. */
+#define ERROR_REJECTED                                                                                                      \
+    { WEFT_INVALID_PARAMS, "Invalid params", "invalidParams", TVX_REJECTED }
+
 static const weft_error_row params_errors[] = {WEFT_ERROR_PARAMS, {0}};
+static const weft_error_row recent_errors[] = {ERROR_REJECTED, {0}};
 static const weft_error_row token_errors[] = {WEFT_ERROR_PARAMS,
                                               {401, "Not authenticated", "unauthorized"},
                                               {429, "Too many wrong tokens", "tooManyWrongTokens"},
@@ -51,7 +56,7 @@ static const weft_error_row token_errors[] = {WEFT_ERROR_PARAMS,
 
 /* What a mutation or an action may answer; each of them has more in its own words. */
 static const weft_error_row change_errors[] = {
-    WEFT_ERROR_PARAMS,
+    {WEFT_INVALID_PARAMS, "Invalid params", "invalidParams", TVX_MUTATION_FAILED},
     {WEFT_INVALID_PARAMS, "There is no such mutation or action", "unknownName"},
     {WEFT_INVALID_PARAMS, "The requestId was used for something else", "requestIdReused"},
     {WEFT_INVALID_PARAMS, "There is no such thread", "sessionNotFound"},
@@ -81,7 +86,7 @@ static const weft_error_row change_errors[] = {
 };
 static const weft_error_row subscribe_errors[] = {
     {WEFT_INVALID_PARAMS, "There is no such stream", "streamNotFound"},
-    WEFT_ERROR_PARAMS,
+    ERROR_REJECTED,
     {WEFT_INTERNAL_ERROR, "A connection may have 1024 subscriptions", "tooManySubscriptions"},
     {WEFT_INTERNAL_ERROR, "Too many streams are followed", "tooManyStreams"},
     {WEFT_INTERNAL_ERROR, "The value is too large", "tooLarge"},
@@ -92,22 +97,22 @@ static const weft_error_row subscribe_errors[] = {
     {0},
 };
 static const weft_error_row unsubscribe_errors[] = {
-    {WEFT_INVALID_PARAMS, "There is no such subscription", "subscriptionNotFound"}, WEFT_ERROR_PARAMS, {0}};
+    {WEFT_INVALID_PARAMS, "There is no such subscription", "subscriptionNotFound"}, ERROR_REJECTED, {0}};
 
 #define ERROR_NO_SESSION                                                                                                    \
     { WEFT_INVALID_PARAMS, "There is no such session", "sessionNotFound" }
 static const weft_error_row history_errors[] = {
-    WEFT_ERROR_PARAMS,   ERROR_NO_SESSION,   {429, "Too much is being read", "rateLimited"},
+    ERROR_REJECTED,      ERROR_NO_SESSION,   {429, "Too much is being read", "rateLimited"},
     WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE, {0}};
 static const weft_error_row title_errors[] = {
-    WEFT_ERROR_PARAMS,
+    ERROR_REJECTED,
     ERROR_NO_SESSION,
     WEFT_ERROR_AGENT,
     {WEFT_INTERNAL_ERROR, "The session is being closed or deleted", "sessionClosed"},
     WEFT_ERROR_STOPPING,
     WEFT_ERROR_STORAGE,
     {0}};
-static const weft_error_row get_errors[] = {WEFT_ERROR_PARAMS, ERROR_NO_SESSION, {0}};
+static const weft_error_row get_errors[] = {ERROR_REJECTED, ERROR_NO_SESSION, {0}};
 
 static const weft_method methods[] = {
     {.name = "tinyvex/connect",
@@ -152,7 +157,7 @@ static const weft_method methods[] = {
      .help = "the sessions that changed last",
      .scope = WEFT_READ,
      .result = S_LIST(S_RECENT),
-     .errors = params_errors},
+     .errors = recent_errors},
     {.name = "tinyvex/history.getSessionTitle",
      .handler = weft__tinyvex_on_get_title,
      .params = weft__tinyvex_session_params,

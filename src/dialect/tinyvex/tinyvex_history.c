@@ -27,6 +27,10 @@ static int refuse_session(weft_req *req, const char *id) {
                                 "There is no session %s", id);
 }
 
+static int refuse_history_param(weft_req *req, const char *path, const char *what) {
+    return weft__tinyvex_refuse(req, WEFT_INVALID_PARAMS, TVX_REJECTED, "invalidParams", path, "Invalid params: %s", what);
+}
+
 /* ---- reading ---- */
 
 /* A request whose pages are being read. */
@@ -267,7 +271,7 @@ int weft__tinyvex_on_updates(weft_req *req, const weft_json *params, void *ctx) 
     struct reading like = reading_after(in->since_seq);
     (void) params;
     if (in->since_seq < 0 || in->limit < 0)
-        return weft__reply_invalid(weft__req_keep(req), in->limit < 0 ? "/limit" : "/since_seq", "it must not be negative");
+        return refuse_history_param(weft__req_keep(req), in->limit < 0 ? "/limit" : "/since_seq", "it must not be negative");
     like.since_ms = in->since_ts;
     like.limit = limit_of(in->limit, UPDATES_DEFAULT, UPDATES_MAX);
     return start_reading(req, ctx, &like, in->session_id);
@@ -296,9 +300,9 @@ int weft__tinyvex_on_timeline(weft_req *req, const weft_json *params, void *ctx)
     struct reading like = reading_after(backward ? 0 : in->from_seq);
     (void) params;
     if (in->direction && !backward && strcmp(in->direction, "forward") != 0)
-        return weft__reply_invalid(weft__req_keep(req), "/direction", "direction must be forward or backward");
+        return refuse_history_param(weft__req_keep(req), "/direction", "direction must be forward or backward");
     if (in->from_seq < 0 || in->limit < 0)
-        return weft__reply_invalid(weft__req_keep(req), in->limit < 0 ? "/limit" : "/from_seq", "it must not be negative");
+        return refuse_history_param(weft__req_keep(req), in->limit < 0 ? "/limit" : "/from_seq", "it must not be negative");
     like.limit = limit_of(in->limit, UPDATES_MAX, UPDATES_MAX);
     if (backward) {
         like.last = like.limit;
@@ -391,7 +395,7 @@ static int refuse_history_command(weft_req *req, const char *id, int r) {
     if (r == -ESRCH)
         return refuse_session(req, id);
     if (r == -EINVAL)
-        return weft__reply_invalid(req, "/title", "title must have 1 to 1024 bytes");
+        return refuse_history_param(req, "/title", "title must have 1 to 1024 bytes");
     if (r == -ESTALE)
         return weft__tinyvex_refuse(req, WEFT_INTERNAL_ERROR, TVX_MUTATION_FAILED, "sessionClosed", NULL,
                                     "The session is being closed or deleted: %s", id);
