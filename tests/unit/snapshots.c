@@ -2,6 +2,7 @@
  * files back is in snapshots_undo.c, repositories that mean harm are in git_hostile.c. */
 #include "snapshots.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <utime.h>
 
@@ -432,6 +433,51 @@ TEST(a_damaged_index) {
 }
 
 /* What a clone brought, or an earlier journal left, is not read. */
+/* An agent can write into our git folder, remove it, or spoil our ref: nothing runs, and the next snapshot is as good. */
+TEST(our_git_folder) {
+    snapshot_world s;
+    char before[WEFT_SNAPSHOT_HEX], text[PATH_MAX + 200], program[PATH_MAX];
+    snapshot_world_begin(&s);
+    CHECK_INT(snapshot_world_take(&s, "task-0001.before", before), 0);
+    snprintf(text, sizeof text, "#!/bin/sh\nprintf x >'%s/ran'\ncat\n", s.w.folder);
+    script(&s.w, "evil", text);
+    snprintf(program, sizeof program, "%s", at(&s.w, "evil"));
+    snprintf(text, sizeof text, "[core]\n\tbare = true\n[filter \"evil\"]\n\tclean = %s\n", program);
+    dir(&s.w, "other");
+    dir(&s.w, "other/info");
+    for (int i = 0; i < 4; i++) {
+        put(&s.w, i % 2 ? "other/config" : "state/changes/sha1/config", text);
+        put(&s.w, i % 2 ? "other/info/attributes" : "state/changes/sha1/info/attributes", "* filter=evil\n");
+        if (i % 2)
+            put(&s.w, "state/changes/sha1/commondir", "../../../other\n");
+        put(&s.w, "repo/a", i % 2 ? "one\n" : "other\n");
+        if (i == 2) { /* found so by another start */
+            s.snapshots = weft__snapshots_free(s.snapshots);
+            CHECK_INT(snapshot_world_open(&s, "repo", (weft_snapshots_opts){0}), 0);
+        }
+        CHECK_INT(COMPARE(&s, .from = before), 0);
+        CHECK_SNAP_SAID(&s, "M a +1-3");
+        CHECK(!is_there(&s.w, "ran"));
+    }
+    test_remove(at(&s.w, "state/changes"));
+    CHECK_INT(COMPARE(&s, .from = before), 0);
+    CHECK_SNAP_SAID(&s, "M a +1-3");
+    char path[PATH_MAX] = "";
+    DIR *refs = opendir(at(&s.w, "repo/.git/refs/weft"));
+    for (struct dirent *entry; refs && (entry = readdir(refs));)
+        if (*entry->d_name != '.')
+            snprintf(path, sizeof path, "repo/.git/refs/weft/%s", entry->d_name);
+    CHECK(refs && *path);
+    closedir(refs);
+    put(&s.w, path, "");
+    put(&s.w, "repo/new", "new\n");
+    CHECK_INT(snapshot_world_take(&s, "task-0001.after", NULL), 0);
+    CHECK_INT(COMPARE(&s, .from = before), 0);
+    CHECK_SNAP_SAID(&s, "M a +1-3|A new +1-0");
+    CHECK_INT(git_in(&s.w, "repo", "rev-parse", "--verify", "-q", path + strlen("repo/.git/"), NULL), 0);
+    snapshot_world_end(&s);
+}
+
 TEST(folders_of_somebody_else) {
     snapshot_world s;
     char before[WEFT_SNAPSHOT_HEX];
@@ -562,6 +608,6 @@ TEST(memory_that_is_short) {
 TEST_MAIN(CASE(what_differs) CASE(the_repository_is_left_alone) CASE(kept_and_forgotten) CASE(a_start_sweeps)
               CASE(without_a_repository) CASE(large_files) CASE(kinds_of_repositories) CASE(formats) CASE(sha256)
                   CASE(dubious_ownership) CASE(repositories_inside) CASE(hidden_files) CASE(tracked_though_ignored)
-                      CASE(kinds_of_names_change) CASE(a_damaged_index) CASE(folders_of_somebody_else) CASE(no_git)
-                          CASE(many_share_one) CASE(who_waits_does_not_wait_for_ever) CASE(too_many_wait) CASE(too_much)
-                              CASE(memory_that_is_short))
+                      CASE(kinds_of_names_change) CASE(a_damaged_index) CASE(our_git_folder) CASE(folders_of_somebody_else)
+                          CASE(no_git) CASE(many_share_one) CASE(who_waits_does_not_wait_for_ever) CASE(too_many_wait)
+                              CASE(too_much) CASE(memory_that_is_short))

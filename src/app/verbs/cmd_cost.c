@@ -30,7 +30,10 @@ static const char *token_words(const weft_json *spent, const char *name, char ro
     int64_t unknown = weft_get_int(spent, "tokensUnknown", 0);
     if (weft_typeof(&tokens) != WEFT_OBJECT)
         return weft_get_int(spent, "turns", 0) ? "unknown" : "0";
-    snprintf(room, CELL, "%lld%s", (long long) weft_get_int(&tokens, name, 0), unknown ? "+" : "");
+    int64_t sum = weft_get_int(&tokens, name, -1);
+    if (sum < 0)
+        return "unknown";
+    snprintf(room, CELL, "%lld%s", (long long) sum, unknown ? "+" : "");
     return room;
 }
 

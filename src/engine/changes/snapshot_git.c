@@ -381,7 +381,8 @@ bool weft__snap_make_folder(snap *s, const char *path) {
 
 /* Nobody else uses it, so a lock in it is of a program that was killed. */
 static void remove_locks(const snap_place *place) {
-    static const char *const names[] = {"index.lock", "own.index.lock", "undo.index.lock", "HEAD.lock", "packed-refs.lock"};
+    static const char *const names[] = {"index.lock", "own.index.lock",   "undo.index.lock",
+                                        "HEAD.lock",  "packed-refs.lock", "config.lock"};
     char path[PATH_MAX + 32];
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         snprintf(path, sizeof path, "%s/%s", place->own, names[i]);
@@ -389,12 +390,32 @@ static void remove_locks(const snap_place *place) {
     }
 }
 
-/* One for each format of objects: a repository may be made anew with the other. */
+/* The folder is ours, and so are its files, but an agent can write to them: what would have git read other settings or
+ * attributes there, and with them run something outside of the agent's guard, is put right before each use. */
+static bool is_untouched(const snap_place *place) {
+    static const char *const strange[] = {"commondir", "config.worktree"};
+    char path[PATH_MAX + 32];
+    struct stat st;
+    for (size_t i = 0; i < sizeof strange / sizeof strange[0]; i++) {
+        snprintf(path, sizeof path, "%s/%s", place->own, strange[i]);
+        unlink(path);
+    }
+    snprintf(path, sizeof path, "%s/config", place->own);
+    return lstat(path, &st) == 0 && st.st_ino == place->config.st_ino && st.st_size == place->config.st_size &&
+           st.st_ctim.tv_sec == place->config.st_ctim.tv_sec && st.st_ctim.tv_nsec == place->config.st_ctim.tv_nsec;
+}
+
+static bool write_attributes(snap *s) {
+    int r = write_small(s->own->place.own, "info/attributes", (weft_bytes){attributes, sizeof attributes - 1},
+                        (weft_bytes){"", 0});
+    return r == 0 || weft__snap_fail(s, r);
+}
+
+/* One for each format of objects: a repository may be made anew with the other. Its configuration is always made anew. */
 static bool make_own(snap *s) {
     snap_place *place = &s->own->place;
-    char path[PATH_MAX], format[40];
+    char path[PATH_MAX + 32], format[40];
     const char *const init[] = {"init", "--quiet", "--bare", "--template=", format, place->own, NULL};
-    struct stat st;
     snprintf(path, sizeof path, "%s/changes", s->own->state);
     snprintf(format, sizeof format, "--object-format=%s", place->format);
     if (!weft__snap_make_folder(s, path))
@@ -403,20 +424,18 @@ static bool make_own(snap *s) {
         return weft__snap_fail(s, -ENAMETOOLONG);
     snprintf(place->own, sizeof place->own, "%.*s/%s", (int) sizeof place->own - 16, path, place->format);
     snprintf(place->index, sizeof place->index, "%s/%s", place->own, place->git ? "index" : "own.index");
-    snprintf(path, sizeof path, "%.4000s/info/attributes", place->own);
-    if (stat(path, &st) < 0 || st.st_size != sizeof attributes - 1) {
-        if (!weft__snap_make_folder(s, place->own) || !weft__snap_git(s, &(snap_run){.argv = init, .theirs = true}))
-            return false;
-        snprintf(path, sizeof path, "%.4000s/info", place->own);
-        if (!weft__snap_make_folder(s, path))
-            return false;
-        int r =
-            write_small(place->own, "info/attributes", (weft_bytes){attributes, sizeof attributes - 1}, (weft_bytes){"", 0});
-        if (r < 0)
-            return weft__snap_fail(s, r);
-    }
+    if (!weft__snap_make_folder(s, place->own))
+        return false;
     remove_locks(place);
-    return true;
+    (void) is_untouched(place);
+    snprintf(path, sizeof path, "%s/config", place->own);
+    unlink(path);
+    if (!weft__snap_git(s, &(snap_run){.argv = init, .theirs = true}))
+        return false;
+    if (lstat(path, &place->config) < 0)
+        return weft__snap_fail(s, -errno);
+    snprintf(path, sizeof path, "%s/info", place->own);
+    return weft__snap_make_folder(s, path);
 }
 
 /* ---- finding ---- */
@@ -485,7 +504,6 @@ bool weft__snap_find(snap *s) {
         found = (weft_repository){0};
         snprintf(found.top, sizeof found.top, "%s", s->own->folder);
     }
-    if (!is_same_place(&s->own->place, &found, r == 0) && !move_to_place(s, &found, r == 0))
-        return false;
-    return copy_excludes(s);
+    bool same = is_same_place(&s->own->place, &found, r == 0) && is_untouched(&s->own->place);
+    return (same || move_to_place(s, &found, r == 0)) && write_attributes(s) && copy_excludes(s);
 }

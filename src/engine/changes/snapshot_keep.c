@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "snapshots_private.h"
@@ -147,15 +148,29 @@ static bool read_kept(snap *s) {
     return s->own->kept_known;
 }
 
+/* A power cut may leave a ref's file empty: git does not sync it everywhere. */
+static bool remove_broken_ref(snap *s, const char *ref) {
+    const snap_place *place = &s->own->place;
+    char path[PATH_MAX + 80];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/%s", place->git ? place->repository.common : place->own, ref);
+    return strstr(s->end.errors, "unable to resolve reference") && lstat(path, &st) == 0 && !S_ISDIR(st.st_mode) &&
+           unlink(path) == 0;
+}
+
 static bool write_kept(snap *s, const char *tree) {
     char ref[48];
     const char *const argv[] = {"update-ref", "--no-deref", ref, tree, NULL};
+    snap_run run = {.argv = argv, .theirs = s->own->place.git, .may_fail = true};
     name_ref(s, ref);
     if (strcmp(tree, s->own->kept) == 0)
         return true;
-    if ((s->own->place.git && !weft__snap_logs_are_plain(s, ref)) ||
-        !weft__snap_git(s, &(snap_run){.argv = argv, .theirs = s->own->place.git}))
+    if ((s->own->place.git && !weft__snap_logs_are_plain(s, ref)) || !weft__snap_git(s, &run))
         return false;
+    if (s->end.exit_code != 0 && remove_broken_ref(s, ref) && !weft__snap_git(s, &run))
+        return false;
+    if (s->end.exit_code != 0)
+        return weft__snap_refuse(s, -EREMOTEIO, "git update-ref: %s", s->end.errors);
     snprintf(s->own->kept, sizeof s->own->kept, "%s", tree);
     return true;
 }

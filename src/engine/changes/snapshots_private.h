@@ -27,6 +27,7 @@ typedef struct snap_place {
     char format[16];
     char excludes[PATH_MAX]; /* core.excludesFile, "": none or the usual one */
     char shared[64];         /* core.sharedRepository, "": none */
+    struct stat config;      /* of our git folder, as we made it */
     bool converts;           /* a setting of the user's may make git keep other bytes than are in the files */
 } snap_place;
 

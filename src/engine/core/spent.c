@@ -102,8 +102,10 @@ static bool add_tokens(weft_spent *spent, const weft_json *tokens) {
     if (said[WEFT_TOKENS_TOTAL] < 0)
         return false;
     for (size_t i = 0; i < WEFT_TOKEN_KINDS; i++)
-        if (said[i] > 0)
+        if (said[i] >= 0) {
             spent->tokens[i] = weft__add_ms(spent->tokens[i], said[i]);
+            spent->said |= UINT64_C(1) << i;
+        }
     return true;
 }
 
@@ -126,6 +128,7 @@ void weft__spent_add(weft_spent *spent, const weft_spent *more) {
         all = add_money(spent, &more->cost[i]) && all;
     for (size_t i = 0; i < WEFT_TOKEN_KINDS; i++)
         spent->tokens[i] = weft__add_ms(spent->tokens[i], more->tokens[i]);
+    spent->said |= more->said;
     spent->turns += more->turns;
     spent->tokens_unknown += more->tokens_unknown;
     spent->cost_unknown += all ? more->cost_unknown : more->turns;
@@ -146,7 +149,7 @@ int weft__spent_write(const weft_spent *spent, const weft_alloc *alloc, weft_buf
     char amounts[WEFT_CURRENCIES][WEFT_MONEY_TEXT];
     size_t count = 0;
     for (size_t i = 0; i < WEFT_TOKEN_KINDS; i++)
-        tokens[i] = (weft_member){token_names[i], weft_int(spent->tokens[i])};
+        tokens[i] = (weft_member){token_names[i], spent->said & UINT64_C(1) << i ? weft_int(spent->tokens[i]) : weft_null()};
     for (; count < WEFT_CURRENCIES && *spent->cost[count].currency; count++) {
         const char *amount = weft__money_text(spent->cost[count].nano, amounts[count]);
         money[count][0] = (weft_member){"amount", weft_raw(amount, strlen(amount))};
@@ -167,8 +170,11 @@ void weft__spent_read(weft_spent *ret, const weft_json *value) {
     ret->turns = weft__clamp(weft_get_int(value, "turns", 0), 0, MOST_TOKENS);
     ret->tokens_unknown = weft__clamp(weft_get_int(value, "tokensUnknown", 0), 0, ret->turns);
     ret->cost_unknown = weft__clamp(weft_get_int(value, "costUnknown", 0), 0, ret->turns);
-    for (size_t i = 0; i < WEFT_TOKEN_KINDS; i++)
-        ret->tokens[i] = weft__clamp(weft_get_int(&tokens, token_names[i], 0), 0, INT64_MAX / 2);
+    for (size_t i = 0; i < WEFT_TOKEN_KINDS; i++) {
+        int64_t is = weft_get_int(&tokens, token_names[i], -1);
+        ret->tokens[i] = weft__clamp(is, 0, INT64_MAX / 2);
+        ret->said |= is >= 0 ? UINT64_C(1) << i : 0;
+    }
     weft_money money;
     for (weft_iter it = weft_iterate(&cost); weft_next(&it);)
         if (weft__money_read(&it.value, &money))

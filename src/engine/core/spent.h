@@ -35,6 +35,7 @@ typedef struct weft_spent {
     int64_t turns;
     int64_t tokens_unknown, cost_unknown; /* of so many turns */
     int64_t tokens[WEFT_TOKEN_KINDS];
+    uint64_t said;                    /* a bit for each kind of tokens that was reported at all */
     weft_money cost[WEFT_CURRENCIES]; /* those that are there first */
 } weft_spent;
 
@@ -54,7 +55,8 @@ void weft__spent_add(weft_spent *spent, const weft_spent *more);
 int64_t weft__spent_in(const weft_spent *spent, const char *currency);
 
 /* {turns, tokens{total, ...}, tokensUnknown, cost[{amount, currency}], costUnknown}; tokens is null when those of no turn
- * are known. Reading what is something else gives as much of it as there is. */
+ * are known, and so is each kind of them that nobody has reported. Reading what is something else gives as much of it as
+ * there is. */
 int weft__spent_write(const weft_spent *spent, const weft_alloc *alloc, weft_buf *out);
 void weft__spent_read(weft_spent *ret, const weft_json *value);
 
