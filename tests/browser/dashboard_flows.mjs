@@ -150,6 +150,29 @@ test('the hub is killed and started again under the page: it says so, comes back
     await page.context().close();
 });
 
+test('what fails in a dialog is said in front of it; a screen that did not come while the hub was away comes when it is back', async () => {
+    const page = await openPage(browser, hub, '#/tasks');
+    await page.getByRole('button', { name: 'New task' }).click();
+    await page.getByLabel('Prompt').fill('hello');
+    const other = await openPage(browser, hub, '#/tasks');
+    await hub.stop('SIGKILL');
+    await page.locator('.connection', { hasText: 'offline' }).waitFor();
+    await page.locator('dialog .primary').click();
+    await page.getByText('there is no connection to the hub').waitFor();
+    await page.getByRole('button', { name: 'Close this message' }).click();
+    check(await page.getByRole('dialog', { name: 'New task' }).isVisible(), 'the form is still there');
+    await page.keyboard.press('Escape');
+    check(await page.evaluate(() => document.body.contains(document.querySelector('.messages'))), 'messages have a place');
+    await other.locator('.connection', { hasText: 'offline' }).waitFor();
+    await other.keyboard.press('g');
+    await other.keyboard.press('h');
+    await other.getByText('Health could not be loaded').waitFor();
+    await other.getByText('did not come from the hub').waitFor();
+    await hub.start();
+    await other.locator('.chart').first().waitFor();
+    await Promise.all([page, other].map(one => one.context().close()));
+});
+
 test('a failed task waits in the Inbox until somebody looked at it', async () => {
     const again = await follow(hub);
     const { taskId } = await again.call('task.submit', { prompt: 'fail' });

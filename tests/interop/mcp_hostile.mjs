@@ -116,6 +116,10 @@ const hub = await startHub({
         'tools/list': ({ json }) => json({ result: { tools: [{ name: 't', inputSchema: { type: 'object' }, outputSchema: { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] } }] } }),
         'tools/call': ({ json, message }) => json({ result: { content: [], structuredContent: { n: message.params.arguments.n } } }),
     }) },
+    unruly: { url: await at({
+        'tools/list': ({ json }) => json({ result: { tools: [{ name: 't', inputSchema: { type: 'object' }, outputSchema: { type: 'number or so' } }] } }),
+        'tools/call': ({ json }) => json({ result: { content: [], structuredContent: {} } }),
+    }) },
     keys: { url: await at({}) + '?key=secret-in-the-query', headers: { Authorization: 'Bearer secret-in-a-header' } },
     noisy: program(`${polite}console.log('Welcome!'); console.log('[1,2]'); console.error('a line \\u001b[2J for the log');
         const call = message => { console.log('not json {'); say({ id: message.id, result: { content: [{ type: 'text', text: 'fine' }] } }); };`),
@@ -182,6 +186,11 @@ test('a result that its schema refuses', async () => {
     same((await call('misfit', { n: 5 })).structuredContent, { n: 5 });
     check(/outputSchema/.test((await failure('misfit', { n: 'five' })).why), 'it says why');
 });
+test('a schema that is none', async () => {
+    await hub.call('mcp/tools', { server: 'unruly' });
+    const { why } = await failure('unruly');
+    check(/^the outputSchema of the tool cannot be used: \/type .*must/.test(why), why);
+});
 test('keys are neither shown nor kept', async () => {
     await hub.call('mcp/tools', { server: 'keys' });
     check(seen.some(one => one.headers.authorization === 'Bearer secret-in-a-header'), 'it was sent');
@@ -212,7 +221,7 @@ test('what is not used is ended, also when it does not want to', async () => {
 });
 test('the hub is well', async () => {
     const { servers } = await hub.call('mcp/servers');
-    check(servers.length === 18, `${servers.length} servers`);
+    check(servers.length === 19, `${servers.length} servers`);
     same((await call('misfit', { n: 1 })).structuredContent, { n: 1 });
 });
 

@@ -34,6 +34,16 @@ const isEnd = ({ value }) => /^task\.(completed|failed)$/.test(value.type);
 const rising = items => items.every(({ seq }, i) => !i || seq > items[i - 1].seq);
 
 for (const [name, WebSocket] of sockets)
+    test(`${name}: a hub that cannot be reached yet is tried again`, async () => {
+        let attempts = 0;
+        const transport = webSocketTransport(() => ++attempts < 4 ? 'ws://127.0.0.1:1/ws' : `ws://${hub.host}/ws`, { token: () => hub.token, WebSocket, reconnect: { max: 100 } });
+        await patiently(new Promise(resolve => transport.onState(({ name }) => name === 'open' && resolve())), 'a connection');
+        same(attempts, 4);
+        const client = new JSONRPCClient(transport);
+        same((await client.request('ping')).pong, true);
+        client.destroy();
+    });
+for (const [name, WebSocket] of sockets)
     test(`${name}: a call before it is open, a refusal, a batch, a server on the same transport`, async () => {
         const client = connect({ WebSocket });
         const server = new JSONRPCServer(client.transport);

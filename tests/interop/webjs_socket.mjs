@@ -168,6 +168,26 @@ timed('a connection that falls silent is given up', async () => {
     transport.destroy();
 });
 
+timed('a socket that only says that it failed, as that of Node does, is tried again; one that also closes, once', async () => {
+    const transport = await connect({ reconnect: { jitter: 0 } });
+    for (const closes of [false, true, false]) {
+        const count = Socket.all.length, one = Socket.last;
+        one.onerror({ message: 'refused' });
+        if (closes)
+            one.break(1006);
+        await advance(0);
+        same([transport.state.name, transport.state.code, transport.state.reason], ['waiting', 1006, closes ? '' : 'refused']);
+        same(clock.timers.size, 1, 'timers');
+        await advance(500);
+        same(Socket.all.length, count + 1, 'attempts');
+    }
+    Socket.last.onopen();
+    Socket.last.onerror({ message: 'a frame that is none' });
+    await advance(0);
+    same(transport.state.name, 'open', 'a connection that was made closes');
+    transport.destroy();
+});
+
 timed('an address or a token that cannot be had is tried again', async () => {
     let asked = 0;
     Socket.all = [];

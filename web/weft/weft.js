@@ -796,7 +796,8 @@ export function webSocketTransport(url, options = {}) {
             if (mine === round)
                 texts(typeof data === 'string' ? data : new TextDecoder().decode(data), heard.tell);
         };
-        own.onerror = () => {}; /* close follows */
+        /* Close follows at once, but not in Node's own when it could not connect. */
+        own.onerror = ({ message } = NONE) => opened || setTimeout(() => end(1006, message), 0);
         own.onclose = ({ code, reason }) => end(code, reason);
     }
 

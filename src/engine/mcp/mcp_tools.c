@@ -183,11 +183,13 @@ static int check_against(const weft_mcp_server *server, const weft_json *schema,
     WEFT_AUTO(weft_schema) compiled = NULL;
     WEFT_SCHEMA_REPORT report = {0};
     weft_schema_opts opts = {.alloc = server->mcp->alloc, .max_nodes = 5000, .max_bytes = 1u << 20, .max_steps = 1000000};
-    int r = weft_schema_compile(schema->text, schema->len, &opts, &compiled, NULL);
+    int r = weft_schema_compile(schema->text, schema->len, &opts, &compiled, &report);
     if (r == -ENOMEM)
         return r;
     if (r < 0) {
-        snprintf(why, WEFT_MCP_WHY, "the outputSchema of the tool cannot be used: %s", weft_strerror(r));
+        const weft_schema_error *first = report.count ? report.errors : NULL;
+        snprintf(why, WEFT_MCP_WHY, "the outputSchema of the tool cannot be used: %.100s %.200s",
+                 first ? first->keyword : "it is", first ? first->message : weft_strerror(r));
         return -EBADMSG;
     }
     r = weft_schema_check(compiled, value, &report);

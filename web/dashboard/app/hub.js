@@ -37,6 +37,9 @@ export function explain(what, error) {
     if (error instanceof Refusal)
         return error;
     const reason = error.reason ?? error.data?.reason ?? '';
+    const isModule = /module/i.test(error.message) && error.name === 'TypeError';
+    if (isModule)
+        return new Refusal(what, 'this part of the page did not come from the hub', 'Reload the page when the hub can be reached.', reason);
     const why = reason === 'disconnected' ? 'there is no connection to the hub' : error.message || 'no reason was given';
     const detail = typeof error.data?.detail === 'string' ? ` (${error.data.detail})` : '';
     return new Refusal(what, why + detail, NEXT[reason] ?? 'Try again. If it fails again, search the documentation for the reason.', reason);

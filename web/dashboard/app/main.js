@@ -160,7 +160,13 @@ async function show() {
         if (mine === round) {
             leave();
             arrived = location.hash;
-            fill(main, errorBox(explain(`${SCREENS[name][0]} could not be loaded`, error)));
+            main.className = 'main';
+            fill(tools);
+            fill(main, errorBox(explain(`${SCREENS[name][0]} could not be loaded`, error), h('p', h('button', { type: 'button', onclick: () => location.reload() }, 'Reload the page'))));
+            /* A browser does not ask again for a module that it could not get; after a restart there may be others, too. */
+            const opened = hub.opened.peek(), scope = new Scope();
+            current = { name, scope, screen: {} };
+            scope.effect(() => hub.opened.value > opened && location.reload());
         }
         return;
     }

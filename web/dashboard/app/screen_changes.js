@@ -119,7 +119,10 @@ export function screen(ctx) {
             el.className = 'pad';
         }
     }
-    const back = () => h('p', h('a', { href: `#/session/${of === 'session' ? id : model.tasks.get(id)?.sessionId ?? ''}` }, 'Back to the session'));
+    const back = () => {
+        const sessionId = of === 'session' ? id : model.tasks.get(id)?.sessionId;
+        return h('p', sessionId ? h('a', { href: `#/session/${sessionId}` }, 'Back to the session') : h('a', { href: '#/tasks' }, 'All tasks'));
+    };
     function show(changes, parsed) {
         const byPath = new Map(parsed.map(one => [one.path, one]));
         files = changes.files.map(one => ({ additions: 0, deletions: 0, hunks: [], ...byPath.get(one.path), ...one, from: one.from }));

@@ -123,6 +123,8 @@ export function screen(ctx) {
         const text = cleanOutput(file.content).split('\n');
         if (text.at(-1) === '')
             text.pop();
+        if (!text.length)
+            return [h('p.pad.dim', 'The file is empty.')];
         const rows = text.map((line, i) => ({ key: i, line }));
         return [lines(rows, row => h('div.fline', h('span.dnum', row.key + 1), h('span.dtext', row.line)), `Content of ${path}`), file.truncated && h('p.pad.dim', `Only the beginning of ${size(file.size)} is shown.`)];
     };

@@ -83,7 +83,8 @@ function oneOf(ctx, id) {
     const { model, hub, scope } = ctx;
     const about = h('div.gated-about', { role: 'status' }), gates = h('div.gates-said'), turns = h('div.scroller', { tabindex: '0', role: 'group', 'aria-label': 'Iterations' });
     const prompt = h('div.said');
-    const el = h('div.gated', prompt, about, h('section', h('h2', 'Gates'), gates), h('section', h('h2', 'Iterations'), turns));
+    const parts = [prompt, about, h('section', h('h2', 'Gates'), gates), h('section', h('h2', 'Iterations'), turns)];
+    const el = h('div.gated', parts);
     const cancel = twice('Cancel', 'Press again to cancel', 'It was not cancelled', () => hub.call('cancelTask', { taskId: id }, { timeout: 120_000 }), { kind: 'deny', iconName: 'stop' });
     let task = null, asking = false, again = false;
     /* Built anew only when it says something else: what somebody has unfolded or focused stays so. */
@@ -105,8 +106,12 @@ function oneOf(ctx, id) {
             ({ task } = await hub.call('gated.get', { taskId: id }));
             show();
         } catch (error) {
-            if (error.reason !== 'disconnected')
-                fill(el, errorBox(explain('This gated task cannot be shown', error), h('p', h('a', { href: '#/gated' }, 'All gated tasks'))));
+            if (error.reason === 'disconnected')
+                return;
+            const refusal = explain('This gated task cannot be shown', error);
+            if (error.reason === 'gatedNotFound')
+                refusal.next = 'It may have been deleted with its session. Gated tasks lists those that are there.';
+            fill(el, errorBox(refusal, h('p', h('a', { href: '#/gated' }, 'All gated tasks'))));
         } finally {
             asking = false;
         }
@@ -116,6 +121,8 @@ function oneOf(ctx, id) {
         }
     }
     function show() {
+        if (prompt.parentNode !== el) /* there was an error in its place */
+            fill(el, parts);
         ctx.setTitle(brief(task.prompt, 160));
         setText(prompt, task.prompt);
         const who = agentAt(id, task.agent ?? model.defaultAgent ?? '');

@@ -27,13 +27,21 @@ setInterval(() => document.querySelectorAll('time').forEach(el => el.shown?.()),
 
 const messages = h('div.messages', { role: 'status', 'aria-live': 'polite' });
 export const messagesElement = () => messages;
+/* What is behind a dialog is dimmed, and nobody can press it. */
+function show(el) {
+    const place = document.querySelector('dialog[open]') ?? document.body;
+    if (messages.parentNode !== place)
+        place.append(messages);
+    messages.append(el);
+    while (messages.children.length > 4)
+        messages.firstChild.remove();
+    return el;
+}
 
 export function say(text, kind = 'info') {
     const el = h(`div.message.message-${kind}`, h('div', text), closeButton(() => el.remove()));
-    messages.append(el);
+    show(el);
     setTimeout(() => el.remove(), 6000);
-    while (messages.children.length > 4)
-        messages.firstChild.remove();
 }
 
 export function errorBox(refusal, action) {
@@ -45,10 +53,7 @@ export function errorBox(refusal, action) {
 export function report(what, error) {
     const refusal = explain(what, error);
     const el = h('div.message.message-error', { 'data-reason': refusal.reason || undefined }, errorBox(refusal), closeButton(() => el.remove()));
-    messages.append(el);
-    while (messages.children.length > 4)
-        messages.firstChild.remove();
-    return el;
+    return show(el);
 }
 
 /* The connection is back: that it was not there is no news any more. */
@@ -108,6 +113,8 @@ export function dialog(title, build) {
     const el = h('dialog', { 'aria-label': title });
     const close = () => el.open && el.close();
     el.addEventListener('close', () => {
+        if (el.contains(messages))
+            document.body.append(messages);
         el.remove();
         back?.isConnected && back.focus({ preventScroll: true });
     });

@@ -15,16 +15,19 @@ const client = new JSONRPCClient(webSocketTransport(url, { token: fs.readFileSyn
 
 const words = {
     live: () => 'live',
-    catchingUp: ({ behind }) => `catching up, ${behind} events`,
+    catchingUp: ({ behind }) => behind ? `catching up, ${behind} events` : 'catching up',
     offline: ({ retryAt }) => retryAt ? `offline, trying again in ${Math.round(retryAt - Date.now())} ms` : 'offline, trying now',
 };
 const stop = Subscriptions.of(client).onState(state => console.error(words[state.name](state)));
 
 const { taskId } = await client.request('task.submit', { prompt });
 for await (const { value } of subscribe(client, 'taskOutput', { taskId })) {
-    if (value.text === undefined)
-        break; /* how it ended */
-    process.stdout.write(value.text);
+    if (value.text !== undefined)
+        process.stdout.write(value.text);
+    else if (value.state !== 'queued') /* how it ended */
+        break;
+    else
+        console.error('it begins again');
 }
 stop();
 client.destroy();
