@@ -352,13 +352,21 @@ static bool look_once(weft_loop *loop) {
     return uv_loop_alive(&loop->uv);
 }
 
-/* A callback may free the loop: it goes when the outermost turn is over. */
-static int turn_loop(weft_loop *loop, uv_run_mode mode) {
+bool weft__loop_enter(weft_loop *loop) {
     bool inner = loop->turning;
     loop->turning = true;
-    bool more = mode == UV_RUN_NOWAIT ? look_once(loop) : uv_run(&loop->uv, mode) != 0;
+    return inner;
+}
+
+void weft__loop_exit(weft_loop *loop, bool inner) {
     loop->turning = inner;
     weft__loop_settle(loop);
+}
+
+static int turn_loop(weft_loop *loop, uv_run_mode mode) {
+    bool inner = weft__loop_enter(loop);
+    bool more = mode == UV_RUN_NOWAIT ? look_once(loop) : uv_run(&loop->uv, mode) != 0;
+    weft__loop_exit(loop, inner);
     return more;
 }
 
