@@ -391,8 +391,13 @@ int weft_loop_fd(const weft_loop *loop) {
     return uv_backend_fd(&loop->uv);
 }
 
+/* Where nothing keeps the loop libuv says 0, as it would not wait either. A foreign loop has more to wait for. */
 int weft_loop_timeout_ms(const weft_loop *loop) {
-    return uv_backend_timeout(&loop->uv);
+    weft_loop *held = (weft_loop *) loop;
+    weft_loop_hold(held);
+    int timeout = uv_backend_timeout(&held->uv);
+    weft_loop_release(held);
+    return timeout;
 }
 
 int64_t weft_loop_now(const weft_loop *loop) {
