@@ -124,8 +124,8 @@ WEFT_API int weft_server_renew(weft_server *server);
  * has. Borrowed: the next one overwrites it. */
 WEFT_API const char *weft_server_trouble(const weft_server *server);
 /* Run the server's loop until SIGINT or SIGTERM, then stop gracefully; a second signal ends it at once. weft_server_stop()
- * from a callback ends it, too, whatever else is on the loop. 0, or <0: the signals cannot be handled. The server is still
- * to be freed. */
+ * from a callback ends it, too, whatever else is on the loop. 0, or <0: the signals cannot be handled; -EDEADLK from a
+ * callback of this loop. The server is still to be freed. */
 WEFT_API int weft_server_run(weft_server *server);
 /* Stop accepting, let open requests finish for at most grace_ms, say good-bye, close. on_stopped may be NULL. A server that
  * stops already goes on with that, and forgets this on_stopped. */
@@ -311,7 +311,8 @@ WEFT_API int weft_connect_with(const char *url, const weft_connect_opts *opts, w
  * ret_trouble: what can be said at once, a bad URL; what comes later is asked from weft_peer_trouble(). */
 WEFT_API int weft_connect_on(weft_loop *loop, const char *url, const weft_connect_opts *opts, weft_peer **ret,
                              weft_trouble *ret_trouble);
-/* Call and wait. ret may be NULL. Only on peers from weft_connect() and weft_connect_with(). Not inside a callback. */
+/* Call and wait. ret may be NULL. Only on peers from weft_connect() and weft_connect_with(); -EDEADLK inside a
+ * callback of one. On failure ret is as it was. */
 WEFT_API int weft_call(weft_peer *peer, const char *method, weft_val params, weft_answer *ret);
 WEFT_API int weft_call_with(weft_peer *peer, const char *method, weft_val params, const weft_call_opts *opts,
                             weft_answer *ret);

@@ -371,6 +371,8 @@ static int turn_loop(weft_loop *loop, uv_run_mode mode) {
 }
 
 int weft_loop_run(weft_loop *loop) {
+    if (loop->turning)
+        return -EDEADLK; /* whatever would end it is called from the turn that waits for it */
     turn_loop(loop, UV_RUN_DEFAULT);
     return 0;
 }

@@ -496,6 +496,40 @@ TEST(a_loop_freed_in_a_callback) {
     CHECK_INT(memory.live, 0);
 }
 
+typedef struct nested {
+    weft_loop *loop;
+    weft_server *server;
+    int run, served;
+} nested;
+
+static void run_once_more(weft_timer *timer, void *ctx) {
+    nested *self = ctx;
+    (void) timer;
+    self->run = weft_loop_run(self->loop);
+    self->served = weft_server_run(self->server);
+    weft_loop_stop(self->loop);
+}
+
+/* It would never end: what ends it waits for it. */
+TEST(a_callback_cannot_run_its_loop) {
+    nested self = {0};
+    weft_service *service;
+    weft_timer *timer;
+    REQUIRE(weft_loop_new(NULL, &self.loop) == 0);
+    REQUIRE(weft_service_new(NULL, &service) == 0);
+    REQUIRE(weft_server_new(self.loop, &(weft_server_opts){.service = service}, &self.server) == 0);
+    REQUIRE(weft_server_listen(self.server, "mem:nested", NULL) == 0);
+    REQUIRE(weft_timer_new(self.loop, run_once_more, &self, &timer) == 0);
+    weft_timer_start(timer, 0, 0);
+    CHECK_INT(weft_loop_run(self.loop), 0);
+    CHECK_INT(self.run, -EDEADLK);
+    CHECK_INT(self.served, -EDEADLK);
+    weft_timer_free(timer);
+    weft_server_free(self.server);
+    weft_service_unref(service);
+    weft_loop_free(self.loop);
+}
+
 /* ---- listening explains itself ---- */
 
 TEST(why_nobody_can_listen) {
@@ -537,5 +571,5 @@ TEST_MAIN(CASE(threads_post_in_order) CASE(an_errand_that_waits_runs_once) CASE(
               CASE(a_signal_handler_posts) CASE(a_timer_keeps_the_loop_until_it_is_over) CASE(a_timer_in_virtual_time)
                   CASE(a_signal_is_a_callback) CASE(an_idle_loop_lets_another_wait) CASE(answers_later_and_stops_at_sigterm)
                       CASE(a_run_ends_with_its_server) CASE(a_loop_goes_with_the_last_thing_on_it)
-                          CASE(a_loop_freed_in_a_callback) CASE(a_loop_waits_for_a_client_that_was_freed)
-                              CASE(why_nobody_can_listen))
+                          CASE(a_loop_freed_in_a_callback) CASE(a_callback_cannot_run_its_loop)
+                              CASE(a_loop_waits_for_a_client_that_was_freed) CASE(why_nobody_can_listen))
