@@ -24,7 +24,7 @@ static bool pass(weft_peer *peer, weft_bytes body, bool binary, void *data) {
     if (!other)
         return true;
     if (weft_peer_send_raw(other, body, binary) < 0)
-        weft_peer_free(other);
+        weft_peer_free(self->near); /* a message would be missing: on_near_close() ends both */
     else if (weft_peer_full(other))
         weft_peer_pause(peer, true); /* until on_drain of the other */
     return true;

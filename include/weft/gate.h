@@ -56,8 +56,8 @@ typedef struct weft_gate {
 } weft_gate;
 
 /* Let a request pass that a gate has taken over: the next gates are asked, then its handler runs, within this call. Never
- * from before() itself. req is taken, whatever comes back: 0; -ECANCELED: nobody waits for it any more, it was not run.
- * weft_req_on_cancel() tells the gate of that earlier. */
+ * from before() itself (-EINVAL), and once (-EALREADY); otherwise req is taken, whatever comes back: 0; -ECANCELED: nobody
+ * waits for it any more, it was not run. weft_req_on_cancel() tells the gate of that earlier. */
 WEFT_API int weft_req_continue(weft_req *req);
 
 /* This request is somebody's who is not, or not only, who its connection is: whoever signed it, say. For gates, from

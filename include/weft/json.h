@@ -176,10 +176,10 @@ static inline weft_val weft_str(const char *s) {
 static inline weft_val weft_str_or_none(const char *s) {
     return s ? weft_str(s) : weft_none();
 }
-/* A JSON text that the caller vouches for. */
+/* A JSON text that the caller vouches for; NULL becomes null, and an empty one is -EINVAL when it is written. */
 static inline weft_val weft_raw(const char *json, size_t len) {
     weft_val value;
-    value.kind = WEFT_VAL_RAW;
+    value.kind = json ? WEFT_VAL_RAW : WEFT_VAL_NULL;
     value.len = (uint32_t) len;
     value.as.s = json;
     return value;
@@ -223,7 +223,8 @@ static inline weft_val weft_arr(std::initializer_list<weft_val> items) {
 #endif
 
 /* A value as text, for programs that write JSON themselves. Owned: free it with weft_text_free(). Here and below the text
- * ends in NUL, and ret_len may be NULL. -EINVAL: a name is NULL, or the value is nested deeper than 128. */
+ * ends in NUL, and ret_len may be NULL. -EINVAL, here and wherever a value is written: a name or a list is NULL, a raw text
+ * is empty, or the value is nested deeper than 128. */
 WEFT_API int weft_to_text(weft_val value, const weft_alloc *alloc, char **ret, size_t *ret_len);
 /* RFC 8785 canonical form: members sorted by UTF-16 code units, numbers as ECMAScript prints them, the last of duplicate
  * members. -EBADMSG when the text has a lone surrogate or a number beyond double, which the form cannot express. */

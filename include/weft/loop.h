@@ -24,7 +24,7 @@ WEFT_API int weft_loop_new(const weft_alloc *alloc, weft_loop **ret);
  * that is still being looked up cannot be called off: after a tenth of a second what that needs is left to it. */
 WEFT_API weft_loop *weft_loop_free(weft_loop *loop);
 WEFT_API void weft_loop_freep(weft_loop **loop);
-/* Until weft_loop_stop() or until nothing is left to wait for. */
+/* Until weft_loop_stop() or until nothing is left to wait for. -EDEADLK from a callback of this loop. */
 WEFT_API int weft_loop_run(weft_loop *loop);
 /* One turn; waits for something to happen when wait is true. 1 there is more to come, 0 nothing left. */
 WEFT_API int weft_loop_once(weft_loop *loop, bool wait);

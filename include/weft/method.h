@@ -131,7 +131,7 @@ enum {
                               "unknownParam", data.path), so that a mistyped option is not ignored. "_meta" and the tokens
                               of weft_part() are always allowed. Needs params */
     WEFT_ROW_UNCOUNTED = 1 << 5,  /* limits.rate_per_minute does not count it for who has its scope: such callers are held
-                               back  otherwise, by weft_peer_pause() for example */
+                               back otherwise, by weft_peer_pause() for example */
     WEFT_ROW_OWN_FLAGS = 1 << 16, /* from this one on, flags mean what the program wants */
 };
 
@@ -179,10 +179,9 @@ typedef struct weft_method {
  * handler returns, and gone then with the strings in it. NULL: the table ends otherwise. */
 WEFT_API void *weft_req_params(weft_req *req);
 
-/* Read params into a struct by the table. Absent optional fields are left as they are; of duplicate members
- * the last one counts. 0, or <0 after -32602 has been
- * answered naming the field (data.reason "invalidParams", data.path): just return what it returns. The table is the
- * method's own, which has been checked already, or another. */
+/* Read params into a struct by the table. Absent optional fields are left as they are; of duplicate members the last one
+ * counts. 0, or <0 after -32602 has been answered naming the field (data.reason "invalidParams", data.path): just return
+ * what it returns. The table is the method's own, which has been checked already, or another. */
 WEFT_API int weft_bind(weft_req *req, const weft_param *table, const weft_json *params, void *ret_struct);
 /* The same for a value within the params, an object or an array: at is its place (a JSON Pointer such as "/address"), which
  * the answer's data.path begins with ("/address/zip"). An absent value has no members. */
@@ -201,8 +200,10 @@ WEFT_API int weft_req_pass_on(weft_req *req, const weft_method *row, const weft_
 #define WEFT_CANCELLED (-32800)
 
 /* Answer. req is taken, whatever comes back: 0 queued; -EPIPE the caller has gone; -ENOMEM (then an error was answered in
- * its place if at all possible); -EALREADY it was answered before, and this is not sent. What has been answered is known
- * until the service goes, unless more than 16,384 requests were open at once. */
+ * its place if at all possible); -EINVAL: this cannot be written (weft_to_text()), and -32603 (data.reason "invalidResult")
+ * was answered in its place; -EALREADY it was answered before, and this is not sent. An answer over limits.max_answer is
+ * replaced by 413 (data.reason "tooLarge"). What has been answered is known until the service goes, unless more than 16,384
+ * requests were open at once. A message that is NULL is "", a code that is 0 is -32603. */
 WEFT_API int weft_reply(weft_req *req, weft_val result);
 WEFT_API int weft_fail(weft_req *req, int code, const char *message, weft_val data);
 /* The same with the message in the form of printf(), at most WEFT_MESSAGE_MAX bytes of it. */
@@ -261,8 +262,9 @@ typedef struct weft_trace {
 WEFT_API bool weft_req_trace(weft_req *req, weft_trace *ret);
 
 /* Hear once that an answer is no longer wanted: -ECANCELED the caller cancelled, -ETIMEDOUT its deadline passed, -EPIPE the
- * connection has gone. The request must still be answered, with what there is or with weft_fail(). Without this a cancelled
- * request is answered -32800 by the library, and the handler's later answer is dropped. */
+ * connection has gone. The request must still be answered, with what there is or with weft_fail(): its memory, and that of
+ * its service, is kept until then. Without this a cancelled request is answered -32800 by the library, and the handler's
+ * later answer is dropped; it must come all the same. */
 typedef void weft_on_cancel(weft_req *req, int why, void *ctx);
 WEFT_API void weft_req_on_cancel(weft_req *req, weft_on_cancel *on_cancel, void *ctx);
 

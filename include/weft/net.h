@@ -124,10 +124,11 @@ WEFT_API int weft_server_renew(weft_server *server);
  * has. Borrowed: the next one overwrites it. */
 WEFT_API const char *weft_server_trouble(const weft_server *server);
 /* Run the server's loop until SIGINT or SIGTERM, then stop gracefully; a second signal ends it at once. weft_server_stop()
- * from a callback ends it, too, whatever else is on the loop. 0, or <0: the signals cannot be handled. The server is still
- * to be freed. */
+ * from a callback ends it, too, whatever else is on the loop. 0, or <0: the signals cannot be handled; -EDEADLK from a
+ * callback of this loop. The server is still to be freed. */
 WEFT_API int weft_server_run(weft_server *server);
-/* Stop accepting, let open requests finish for at most grace_ms, say good-bye, close. on_stopped may be NULL. */
+/* Stop accepting, let open requests finish for at most grace_ms, say good-bye, close. on_stopped may be NULL. A server that
+ * stops already goes on with that, and forgets this on_stopped. */
 WEFT_API void weft_server_stop(weft_server *server, void (*on_stopped)(weft_server *server, void *ctx), void *ctx);
 /* Close everything at once and free. */
 WEFT_API weft_server *weft_server_free(weft_server *server);
@@ -179,6 +180,7 @@ WEFT_API int weft_server_login(weft_server *server, const weft_login_opts *opts)
  * pages cannot log in here; -EIO: no random bytes. */
 #define WEFT_LOGIN_CODE 33
 WEFT_API int weft_server_login_code(weft_server *server, const char *token_name, int64_t for_ms, char ret[WEFT_LOGIN_CODE]);
+/* What was asked. All of it is borrowed until http is taken; what is not there is NULL or has no bytes, a query is "". */
 WEFT_API const char *weft_http_method(const weft_http *http);
 WEFT_API const char *weft_http_path(const weft_http *http);
 /* Without a token that was shown in it, so that it can be logged. */
@@ -187,7 +189,8 @@ WEFT_API const char *weft_http_header(const weft_http *http, const char *name);
 WEFT_API weft_bytes weft_http_body(const weft_http *http);
 WEFT_API const weft_identity *weft_http_identity(const weft_http *http);
 /* Answer; http is taken. type is the Content-Type. body is copied; 204 and 304 have none. -EINVAL: a status outside 200 to
- * 599 or a type with a control character; the client got a 500. A HEAD is answered like a GET; its body is left out. */
+ * 599 or a type with a control character; the client got a 500. -EALREADY: weft_http_begin() had begun another answer, which
+ * ends with this. -EPIPE the connection has gone. A HEAD is answered like a GET; its body is left out. */
 WEFT_API int weft_http_answer(weft_http *http, int status, const char *type, weft_bytes body);
 
 typedef struct weft_http_answer_opts {
@@ -201,9 +204,8 @@ typedef struct weft_http_answer_opts {
     weft_bytes body;            /* copied */
     WEFT_ROOM(8);
 } weft_http_answer_opts;
-/* The same with headers. -EINVAL: also a header or an etag with a character that does not belong there; the client got a
- * 500.
- */
+/* The same with headers. -EINVAL: also a header without a value, or a header or an etag with a character that does not
+ * belong there; the client got a 500. opts may be NULL. */
 WEFT_API int weft_http_answer_with(weft_http *http, const weft_http_answer_opts *opts);
 
 /* Answer in parts: begin, write as often as there is something, end. In HTTP/1.1 the parts are chunks; with the type
@@ -218,13 +220,13 @@ typedef struct weft_http_stream {
     WEFT_ROOM(4);
 } weft_http_stream;
 /* Send the head; opts->body is the first part. http stays the caller's, until weft_http_end() or, if this fails, until
- * weft_http_answer(). -EINVAL, -ENOMEM as above, and nothing was sent; -EPIPE the connection has gone. stream may be NULL.
- */
+ * weft_http_answer(). -EINVAL, -ENOMEM as above, and nothing was sent; -EALREADY it has begun; -EPIPE the connection has
+ * gone. opts and stream may be NULL. */
 WEFT_API int weft_http_begin(weft_http *http, const weft_http_answer_opts *opts, const weft_http_stream *stream);
 /* Send a part, which is copied. 0; 1 queued, and more than 1 MiB waits to be sent: wait for on_drain. -ENOBUFS 8 MiB wait,
- * -ENOMEM: nothing was queued. -EPIPE the connection has gone. */
+ * -ENOMEM: nothing was queued. -EINVAL it has not begun; -EPIPE the connection has gone. */
 WEFT_API int weft_http_write(weft_http *http, weft_bytes part);
-/* The answer is complete; http is taken. */
+/* The answer is complete; http is taken. -EINVAL it had not begun: the client got a 500. */
 WEFT_API int weft_http_end(weft_http *http);
 
 /* ---- client ---- */
@@ -309,7 +311,8 @@ WEFT_API int weft_connect_with(const char *url, const weft_connect_opts *opts, w
  * ret_trouble: what can be said at once, a bad URL; what comes later is asked from weft_peer_trouble(). */
 WEFT_API int weft_connect_on(weft_loop *loop, const char *url, const weft_connect_opts *opts, weft_peer **ret,
                              weft_trouble *ret_trouble);
-/* Call and wait. ret may be NULL. Only on peers from weft_connect() and weft_connect_with(). Not inside a callback. */
+/* Call and wait. ret may be NULL. Only on peers from weft_connect() and weft_connect_with(); -EDEADLK inside a
+ * callback of one. On failure ret is as it was. */
 WEFT_API int weft_call(weft_peer *peer, const char *method, weft_val params, weft_answer *ret);
 WEFT_API int weft_call_with(weft_peer *peer, const char *method, weft_val params, const weft_call_opts *opts,
                             weft_answer *ret);

@@ -79,16 +79,15 @@ typedef struct weft_service_opts {
     WEFT_ROOM(8);
 } weft_service_opts;
 
-/* opts may be NULL. Errors as of weft_service_add(), for the first row that is refused. */
+/* opts may be NULL. Errors as of weft_service_add(), for the first row that is refused; notifications are looked at, too. */
 WEFT_API int weft_service_new(const weft_service_opts *opts, weft_service **ret);
 WEFT_API weft_service *weft_service_ref(weft_service *service);
 WEFT_API weft_service *weft_service_unref(weft_service *service);
 WEFT_API void weft_service_freep(weft_service **service); /* the same, for WEFT_AUTO() */
 /* Add or remove a method while peers are connected. The row is borrowed and must outlive its registration.
  * -EEXIST, -ENOENT, -EMSGSIZE (over WEFT_PARAMS_MAX or WEFT_PARAMS_ROWS). -EINVAL: it has no name or no handler, a name that
- * the protocol keeps for itself ("rpc."), a params_schema that cannot be compiled, or a result or an example that is no
- * JSON.
- */
+ * the protocol keeps for itself ("rpc."), a params_schema that cannot be compiled, a result or an example that is no JSON,
+ * or an example whose params are neither an array nor an object. */
 WEFT_API int weft_service_add(weft_service *service, const weft_method *method);
 WEFT_API int weft_service_remove(weft_service *service, const char *name);
 WEFT_API const weft_method *weft_service_find(weft_service *service, const char *name);
@@ -174,6 +173,7 @@ WEFT_API int weft_peer_feed(weft_peer *peer, const void *data, size_t len, int64
  * open requests may still be answered, unless weft_peer_free() comes first. */
 WEFT_API int weft_peer_eof(weft_peer *peer);
 WEFT_API weft_bytes weft_peer_output(weft_peer *peer);
+/* So many bytes of the output have been sent. */
 WEFT_API void weft_peer_sent(weft_peer *peer, size_t n);
 /* Do what is due: calls and requests expire, input that was kept unread is taken, and after it on_drain runs. 0 go on;
  * -ETIMEDOUT: the other side is dead, close; other <0 as of weft_peer_feed(). */
@@ -201,6 +201,7 @@ WEFT_API const weft_identity *weft_peer_identity(const weft_peer *peer);
 WEFT_API int weft_peer_set_identity(weft_peer *peer, const weft_identity *identity);
 /* Under which names cancelling and progress travel from now on, once initialize has settled it. */
 WEFT_API void weft_peer_set_style(weft_peer *peer, weft_style style);
+/* Never NULL: a peer that was made without one has an empty one. Borrowed. */
 WEFT_API weft_service *weft_peer_service(const weft_peer *peer);
 
 /* ---- calling ---- */
@@ -248,35 +249,15 @@ typedef struct weft_call_opts {
 } weft_call_opts;
 
 /* Queue a request. on_answer runs exactly once: with a result, with the peer's error, or with why there is none.
- * params is an object or an array; weft_none(), null and an absent value are left out. -EINVAL: params of another kind, or
- * no method; -ENOBUFS: too many calls open or output over the hard limit. Nothing was sent then, and on_answer will not run.
- * opts may be NULL: nobody is told of the answer. */
+ * params is an object or an array; weft_none(), null and an absent value are left out. -EINVAL: params of another kind or
+ * that cannot be written, or no method; -ENOBUFS: too many calls open or output over the hard limit. Nothing was sent then,
+ * and on_answer will not run. opts may be NULL: nobody is told of the answer. */
 WEFT_API int weft_call_start(weft_peer *peer, const char *method, weft_val params, const weft_call_opts *opts,
                              int64_t *ret_id);
 /* Give up a call: on_answer runs with -ECANCELED, the other side is told. -ENOENT: it is over already. */
 WEFT_API int weft_cancel(weft_peer *peer, int64_t id);
 /* Queue a notification. -ENOTSUP on a transport that carries answers only (an HTTP POST). */
 WEFT_API int weft_notify(weft_peer *peer, const char *method, weft_val params);
-
-/* ---- calling a row without a connection ---- */
-
-/* What came of weft_service_call(): r is 0 and answer is what a peer would have been sent, or r < 0 and answer is NULL:
- * -ECANCELED, -ENOMEM. Borrowed. */
-typedef void weft_on_called(void *ctx, int r, const weft_answer *answer);
-/* Call a method of this service as if who (copied; NULL: nobody in particular) had sent the request: the same gates, scope,
- * rate limit and checks, the same answers. For REST, rules, timers. The handler may run within this call; on_called runs
- * exactly once, later, from weft_service_deliver(), or with -ECANCELED from weft_service_unref() when the last reference
- * goes first. What cannot be sent where no connection is, parts and notifications, is not. *ret_id, which may be NULL, is
- * for weft_service_cancel(). -ENOBUFS: max_calls are open; -ENOMEM; -ESHUTDOWN: the service is going; then on_called does
- * not run. */
-WEFT_API int weft_service_call(weft_service *service, const weft_identity *who, const char *method, weft_val params,
-                               weft_on_called *on_called, void *ctx, int64_t *ret_id);
-/* Give it up: the handler is told as if a caller had cancelled, on_called gets -ECANCELED. -ENOENT: it is over already, and
- * on_called has run or will run with the answer. */
-WEFT_API int weft_service_cancel(weft_service *service, int64_t id);
-/* Run the callbacks of calls that are over; how many. A weft_server does it by itself; without one,
- * weft_service_opts.on_ready says when. */
-WEFT_API int weft_service_deliver(weft_service *service);
 
 /* Several calls and notifications in one message. Each call completes on its own. Send or free it before its peer. */
 typedef struct weft_batch weft_batch;
@@ -295,6 +276,26 @@ WEFT_API int weft_shared_new(weft_service *service, const char *method, weft_val
 WEFT_API int weft_shared_send(weft_shared *shared, weft_peer *peer);
 WEFT_API weft_shared *weft_shared_free(weft_shared *shared);
 WEFT_API void weft_shared_freep(weft_shared **shared);
+
+/* ---- calling a row without a connection ---- */
+
+/* What came of weft_service_call(): r is 0 and answer is what a peer would have been sent, or r < 0 and answer is NULL:
+ * -ECANCELED, -ENOMEM. Borrowed. */
+typedef void weft_on_called(void *ctx, int r, const weft_answer *answer);
+/* Call a method of this service as if who (copied; NULL: nobody in particular) had sent the request: the same gates, scope,
+ * rate limit and checks, the same answers. For REST, rules, timers. The handler may run within this call; on_called, which
+ * is required, runs exactly once, later, from weft_service_deliver(), or with -ECANCELED from weft_service_unref() when the
+ * last reference goes first. What cannot be sent where no connection is, parts and notifications, is not. *ret_id, which may
+ * be NULL, is for weft_service_cancel(). -ENOBUFS: max_calls are open; -ENOMEM; -ESHUTDOWN: the service is going; then
+ * on_called does not run. */
+WEFT_API int weft_service_call(weft_service *service, const weft_identity *who, const char *method, weft_val params,
+                               weft_on_called *on_called, void *ctx, int64_t *ret_id);
+/* Give it up: the handler is told as if a caller had cancelled, on_called gets -ECANCELED. -ENOENT: it is over already, and
+ * on_called has run or will run with the answer. */
+WEFT_API int weft_service_cancel(weft_service *service, int64_t id);
+/* Run the callbacks of calls that are over; how many. A weft_server does it by itself; without one,
+ * weft_service_opts.on_ready says when. */
+WEFT_API int weft_service_deliver(weft_service *service);
 
 #ifdef __cplusplus
 }

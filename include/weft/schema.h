@@ -53,7 +53,7 @@ typedef struct weft_schema_opts {
 typedef struct weft_schema_error {
     const char *instance; /* JSON Pointer of the value that does not fit; "" the whole one */
     const char *keyword;  /* JSON Pointer of the keyword that it does not fit, in the schema ("/properties/name/maxLength");
-                             if  that is in another one, its URI with the pointer as fragment */
+                             if that is in another one, its URI with the pointer as fragment */
     const char *message;  /* about that value, without a subject: "must be a string" */
     WEFT_ROOM(2);
 } weft_schema_error;

@@ -77,10 +77,10 @@ typedef struct weft_sub_opts {
 } weft_sub_opts;
 
 /* Follow a stream. peer is one of weft_connect_on() or, driven by weft_wait(), of weft_connect(); calls that its on_state
- * makes come before the subscription, so it may show a token there. params is an object, or weft_none(). -EINVAL no client's
- * peer, or no name; -EMSGSIZE name, params or journal are too long; -ENOTCONN it is closed; -EEXIST the file belongs to
- * another stream; other <0 the file cannot be opened (-EACCES; -ELOOP a link; -EISDIR no regular file; -EPERM another
- * user's). */
+ * makes come before the subscription, so it may show a token there. params is an object; weft_none() and null are left out.
+ * -EINVAL no client's peer, no name, or other params; -EMSGSIZE name, params or journal are too long; -ENOTCONN it is
+ * closed; -EEXIST the file belongs to another stream; other <0 the file cannot be opened (-EACCES; -ELOOP a link; -EISDIR no
+ * regular file; -EPERM another user's). */
 WEFT_API int weft_subscribe(weft_peer *peer, const char *name, weft_val params, const weft_sub_opts *opts, weft_sub **ret);
 /* Unsubscribe: the other side is told, the position is saved, nothing comes any more. Also after the peer was freed. */
 WEFT_API weft_sub *weft_sub_free(weft_sub *sub);

@@ -9,8 +9,6 @@
 
 /* A document around a copy of this text, with the NUL and the slack that the scanner needs; its root is still absent. */
 static int new_doc(const char *text, size_t len, const weft_alloc *alloc, weft_doc **ret) {
-    if (!text)
-        len = 0;
     if (len > SIZE_MAX - 1 - WEFT_SLACK - sizeof **ret)
         return -ENOMEM;
     weft_doc *doc = weft__alloc(alloc, sizeof *doc + len + 1 + WEFT_SLACK);
@@ -26,11 +24,13 @@ static int new_doc(const char *text, size_t len, const weft_alloc *alloc, weft_d
 
 int weft_doc_parse(const char *text, size_t len, const weft_alloc *alloc, weft_doc **ret) {
     weft_doc *doc;
+    if (!text)
+        return -EINVAL;
     int r = new_doc(text, len, alloc, &doc);
     if (r < 0)
         return r;
     const char *value = weft__scan_ws(doc->text), *end = weft__scan_value(value, WEFT_MAX_DEPTH);
-    if (!text || !end || weft__scan_ws(end) != doc->text + len) {
+    if (!end || weft__scan_ws(end) != doc->text + len) {
         weft_doc_free(doc);
         return -EBADMSG;
     }

@@ -22,11 +22,11 @@ static size_t text_len_hint(const weft_val *value, int depth) {
     case WEFT_VAL_STR:
         return value->len + QUOTES;
     case WEFT_VAL_ARR:
-        for (size_t i = 0; depth && i < value->len; i++)
+        for (size_t i = 0; depth && value->as.items && i < value->len; i++) /* writing none refuses that */
             sum += 1 + text_len_hint(&value->as.items[i], depth - 1);
         return sum;
     case WEFT_VAL_OBJ:
-        for (size_t i = 0; depth && i < value->len; i++)
+        for (size_t i = 0; depth && value->as.members && i < value->len; i++)
             sum += member_len_hint(&value->as.members[i], depth);
         return sum;
     default:

@@ -157,6 +157,8 @@ static int put_double(weft_buf *out, const weft_alloc *alloc, double d) {
 static int put_any_value(weft_buf *out, const weft_alloc *alloc, const weft_val *value, int depth);
 
 static int put_array(weft_buf *out, const weft_alloc *alloc, const weft_val *value, int depth) {
+    if (!value->as.items && value->len)
+        return -EINVAL;
     int r = weft__buf_put(out, alloc, "[", 1);
     for (size_t i = 0; r >= 0 && i < value->len; i++) {
         if (i > 0)
@@ -176,7 +178,7 @@ static int put_member(weft_buf *out, const weft_alloc *alloc, bool first, const 
 
 static int put_object(weft_buf *out, const weft_alloc *alloc, const weft_val *value, int depth) {
     bool first = true;
-    int r = 0;
+    int r = !value->as.members && value->len ? -EINVAL : 0;
     for (size_t i = 0; r >= 0 && i < value->len; i++) {
         const weft_member *member = &value->as.members[i];
         if (member->value.kind == WEFT_VAL_NONE)
@@ -191,7 +193,7 @@ static int put_object(weft_buf *out, const weft_alloc *alloc, const weft_val *va
 
 /* depth is how many containers may still be opened; nobody would read a text that nests deeper. */
 static int put_raw_text(weft_buf *out, const weft_alloc *alloc, const char *text, size_t len) {
-    int r = weft__buf_reserve(out, alloc, len);
+    int r = text && len ? weft__buf_reserve(out, alloc, len) : -EINVAL; /* nothing is no JSON */
     if (r < 0)
         return r;
     weft__copy_flat(weft__buf_tail(out), text, len);

@@ -352,17 +352,27 @@ static bool look_once(weft_loop *loop) {
     return uv_loop_alive(&loop->uv);
 }
 
-/* A callback may free the loop: it goes when the outermost turn is over. */
-static int turn_loop(weft_loop *loop, uv_run_mode mode) {
+bool weft__loop_enter(weft_loop *loop) {
     bool inner = loop->turning;
     loop->turning = true;
-    bool more = mode == UV_RUN_NOWAIT ? look_once(loop) : uv_run(&loop->uv, mode) != 0;
+    return inner;
+}
+
+void weft__loop_exit(weft_loop *loop, bool inner) {
     loop->turning = inner;
     weft__loop_settle(loop);
+}
+
+static int turn_loop(weft_loop *loop, uv_run_mode mode) {
+    bool inner = weft__loop_enter(loop);
+    bool more = mode == UV_RUN_NOWAIT ? look_once(loop) : uv_run(&loop->uv, mode) != 0;
+    weft__loop_exit(loop, inner);
     return more;
 }
 
 int weft_loop_run(weft_loop *loop) {
+    if (loop->turning)
+        return -EDEADLK; /* whatever would end it is called from the turn that waits for it */
     turn_loop(loop, UV_RUN_DEFAULT);
     return 0;
 }
@@ -383,8 +393,13 @@ int weft_loop_fd(const weft_loop *loop) {
     return uv_backend_fd(&loop->uv);
 }
 
+/* Where nothing keeps the loop libuv says 0, as it would not wait either. A foreign loop has more to wait for. */
 int weft_loop_timeout_ms(const weft_loop *loop) {
-    return uv_backend_timeout(&loop->uv);
+    weft_loop *held = (weft_loop *) loop;
+    weft_loop_hold(held);
+    int timeout = uv_backend_timeout(&held->uv);
+    weft_loop_release(held);
+    return timeout;
 }
 
 int64_t weft_loop_now(const weft_loop *loop) {

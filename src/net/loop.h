@@ -53,7 +53,7 @@ struct weft_loop {
     weft_errand *posted;    /* newest first; written by any thread */
     size_t things;          /* on it, that their users have not freed or that are still closing */
     size_t lingering;       /* of these, clients that were freed and wait for the other side's end */
-    bool turning;           /* inside weft_loop_run(), weft_loop_once() or weft_loop_free() */
+    bool turning;           /* callbacks may be running: it must not go now */
     bool doomed;            /* freed while it was turning or had things on it: goes with the last of them */
     uv_async_t wake;
     uv_timer_t timer;
@@ -82,6 +82,9 @@ void weft__loop_join(weft_loop *loop);
 void weft__loop_leave(weft_loop *loop);
 /* At the end of every function by which a user frees something: the loop may have been waiting for that. */
 void weft__loop_settle(weft_loop *loop);
+/* Around what runs callbacks, from a turn or not: one of them may free the loop, and it goes when the outermost is over. */
+bool weft__loop_enter(weft_loop *loop);
+void weft__loop_exit(weft_loop *loop, bool inner);
 void weft__loop_run_posted(weft_loop *loop);
 
 /* weft_loop_now() stands still while a program is busy or drives another loop. What begins now is measured from this. */

@@ -34,6 +34,8 @@ static const unsigned char alpn_http[] = "\x08http/1.1";
 static void openssl_why(const char *what, char *why) {
     unsigned long code = ERR_peek_error();
     const char *reason = code ? ERR_reason_error_string(code) : NULL;
+    if (code && ERR_SYSTEM_ERROR(code))
+        reason = weft_strerror(-ERR_GET_REASON(code)); /* OpenSSL has no words for these */
     if (why)
         snprintf(why, WEFT_TLS_WHY, "%s: %s", what, reason ? reason : "unknown reason");
     ERR_clear_error();

@@ -201,6 +201,10 @@ int weft_req_continue(weft_req *handle) {
     if (!req)
         return -EALREADY;
     weft_peer *peer = req->peer;
+    if (req->flags & REQ_IN_HANDLER)
+        return -EINVAL; /* before() has not returned yet, or no gate has it */
+    if (peer && !req->message.data && !(req->flags & REQ_ANSWERED))
+        return -EALREADY; /* it has passed: its handler has it */
     req->on_cancel = NULL;
     if (!peer || (req->flags & REQ_ANSWERED)) {
         weft__req_release(req);

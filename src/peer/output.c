@@ -42,7 +42,8 @@ static void count_as_heard(weft_peer *peer) {
 }
 
 void weft_peer_sent(weft_peer *peer, size_t n) {
-    weft__buf_take(&peer->out, peer->service->alloc, n);
+    size_t queued = weft__buf_len(&peer->out);
+    weft__buf_take(&peer->out, peer->service->alloc, n < queued ? n : queued);
     if (n)
         count_as_heard(peer);
     check_drain(peer);

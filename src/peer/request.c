@@ -38,6 +38,11 @@ static const weft_val too_large_value = {.kind = WEFT_VAL_OBJ, .len = 1, .as = {
 static const weft_outcome too_large = {413, "The answer is too large", &too_large_value};
 static const weft_outcome too_many = {.code = 429, .message = "Too many requests are waiting for an answer"};
 static const weft_outcome no_memory = {.code = WEFT_INTERNAL_ERROR, .message = "Out of memory"};
+static const weft_member unwritable_data[] = {
+    {"reason", {.kind = WEFT_VAL_STR, .len = 13, .as = {.s = "invalidResult"}}},
+};
+static const weft_val unwritable_value = {.kind = WEFT_VAL_OBJ, .len = 1, .as = {.members = unwritable_data}};
+static const weft_outcome unwritable = {WEFT_INTERNAL_ERROR, "The answer cannot be written as JSON", &unwritable_value};
 
 static WEFT_ALWAYS_INLINE int send_alone(weft_req *req, const weft_outcome *outcome) {
     weft_peer *peer = req->peer;
@@ -89,6 +94,8 @@ static WEFT_COLD int excuse_failure(weft_req *req, int r) {
         r = second = send_again(req, &too_large);
     else if (r == -ENOMEM)
         second = send_again(req, &no_memory);
+    else if (r == -EINVAL)
+        second = send_again(req, &unwritable);
     if (second == -ENOMEM && req->peer && !req->peer->status)
         weft__send_fail(req->peer, -ENOMEM); /* a caller must not wait for ever: without memory for one line, close */
     return r;

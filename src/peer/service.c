@@ -77,10 +77,15 @@ static int check_json_text(const weft_service *service, const char *text) {
     return r == -EBADMSG ? -EINVAL : r;
 }
 
+static int check_params_text(const weft_service *service, const char *text) {
+    size_t blanks = text ? strspn(text, " \t\r\n") : 0;
+    return text && text[blanks] != '{' && text[blanks] != '[' ? -EINVAL : check_json_text(service, text);
+}
+
 static int check_examples(const weft_service *service, const weft_example *example) {
     int r = 0;
     for (; r >= 0 && example && example->name; example++) {
-        r = check_json_text(service, example->params);
+        r = check_params_text(service, example->params);
         if (r >= 0)
             r = check_json_text(service, example->result);
     }
@@ -100,6 +105,8 @@ static int check_described(const weft_service *service, const weft_method *row) 
     int r = row->name && *row->name ? check_table(row->params) : -EINVAL;
     if (r >= 0)
         r = check_json_text(service, row->result);
+    if (r >= 0)
+        r = check_json_text(service, row->params_schema); /* of a notification nobody compiles it */
     if (r >= 0)
         r = check_examples(service, row->examples);
     for (const weft_form *form = row->forms; r >= 0 && form && form->name; form++)

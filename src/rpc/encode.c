@@ -175,7 +175,7 @@ static int are_there(const weft_val *params) {
 }
 
 int weft__request_fits(const char *method, const weft_val *params) {
-    return method && are_there(params) >= 0 ? 0 : -EINVAL;
+    return method && *method && are_there(params) >= 0 ? 0 : -EINVAL;
 }
 
 int weft__write_request(weft_buf *out, const weft_alloc *alloc, int64_t id, const char *method, const weft_val *params,

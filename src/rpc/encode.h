@@ -20,7 +20,7 @@ int weft__write_any_result(weft_buf *out, const weft_alloc *alloc, weft_bytes id
 /* Almost every answer is small or a copy: for a copy, room is made once and then written without asking. */
 static WEFT_ALWAYS_INLINE int weft__write_result(weft_buf *out, const weft_alloc *alloc, weft_bytes id,
                                                  const weft_val *result) {
-    if (WEFT_RARELY(result->kind != WEFT_VAL_RAW || !id.len))
+    if (WEFT_RARELY(result->kind != WEFT_VAL_RAW || !id.len || !result->len))
         return weft__write_any_result(out, alloc, id, result);
     size_t size = sizeof WEFT_OPEN_ID + sizeof WEFT_OPEN_RESULT + id.len + result->len;
     if (WEFT_RARELY(weft__buf_reserve(out, alloc, size) < 0))

@@ -773,7 +773,8 @@ int weft_schema_compile(const char *text, size_t len, const weft_schema_opts *op
     c.opts.max_nodes = or_default(c.opts.max_nodes, DEFAULT_NODES);
     c.opts.max_bytes = or_default(c.opts.max_bytes, DEFAULT_BYTES);
     weft__report_begin(report, alloc);
-    len = text ? len : 0;
+    if (!text)
+        return -EINVAL;
     weft_schema *schema = weft__zalloc(alloc, sizeof *schema);
     if (!schema)
         return -ENOMEM;

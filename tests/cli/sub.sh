@@ -26,6 +26,9 @@ weft sub taskOutput taskId=task-0000 --once
 like "a log from its beginning" '"taskId":"task-0000"' "$out"
 weft sub events --once --timeout 10ms
 exits "nothing came in time" 7
+weft sub tasks '[1]' --once
+exits "params that are a list" 2
+like "params that are a list: it says so" "the params of a stream are an object" "$err"
 
 # ---- on a terminal ----
 if script -qec true /dev/null >/dev/null 2>&1; then

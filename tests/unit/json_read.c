@@ -35,7 +35,7 @@ TEST(types) {
 TEST(documents) {
     weft_doc *doc = NULL;
     CHECK_INT(weft_doc_parse("", 0, NULL, &doc), -EBADMSG);
-    CHECK_INT(weft_doc_parse(NULL, 0, NULL, &doc), -EBADMSG);
+    CHECK_INT(weft_doc_parse(NULL, 0, NULL, &doc), -EINVAL);
     CHECK_INT(weft_doc_parse("[1", 2, NULL, &doc), -EBADMSG);
     CHECK_INT(weft_doc_parse("1 2", 3, NULL, &doc), -EBADMSG);
     CHECK_INT(weft_doc_parse("1\0", 2, NULL, &doc), -EBADMSG);

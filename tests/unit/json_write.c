@@ -38,10 +38,18 @@ TEST(scalars) {
     check_text(weft_strn(NULL, 0), "null");
     check_text(weft_strn("abc", 2), "\"ab\"");
     check_text(weft_raw("[1, 2]", 6), "[1, 2]");
-    check_text(weft_raw("", 0), "");
+    check_text(weft_raw(NULL, 0), "null");
     check_text(weft_copy(&(weft_json){0}), "null");
     check_text(weft_copy(NULL), "null");
     check_text(weft_copy(&(weft_json){.text = "1.0e0,", .len = 5}), "1.0e0");
+}
+
+TEST(what_cannot_be_written) {
+    char *text = NULL;
+    CHECK_INT(weft_to_text(weft_raw("", 0), NULL, &text, NULL), -EINVAL);
+    CHECK_INT(weft_to_text(weft_arr(NULL, 1), NULL, &text, NULL), -EINVAL);
+    CHECK_INT(weft_to_text(WEFT_OBJ({"a", weft_obj(NULL, 1)}), NULL, &text, NULL), -EINVAL);
+    CHECK(text == NULL);
 }
 
 TEST(containers) {
@@ -244,5 +252,6 @@ TEST(text_without_memory) {
     CHECK_INT(memory.live, 0);
 }
 
-TEST_MAIN(CASE(scalars) CASE(containers) CASE(line_ends_become_blanks) CASE(escapes) CASE(every_place_in_a_vector)
-              CASE(always_valid) CASE(depth) CASE(appending) CASE(hints) CASE(memory_runs_out) CASE(text_without_memory))
+TEST_MAIN(CASE(scalars) CASE(what_cannot_be_written) CASE(containers) CASE(line_ends_become_blanks) CASE(escapes)
+              CASE(every_place_in_a_vector) CASE(always_valid) CASE(depth) CASE(appending) CASE(hints) CASE(memory_runs_out)
+                  CASE(text_without_memory))

@@ -3,6 +3,7 @@
 #include <weft/weft.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -215,6 +216,44 @@ TEST(a_signal_is_a_callback) {
         weft_loop_once(loop, true);
     weft_loop_release(loop);
     CHECK_INT(heard, SIGUSR2);
+    weft_loop_free(loop);
+}
+
+/* ---- in another loop ---- */
+
+static void on_due_once(weft_timer *timer, void *ctx) {
+    ++*(int *) ctx;
+    weft_timer_stop(timer);
+}
+
+/* Where nothing keeps the loop, another one still has something to wait for: it must not turn and turn meanwhile. */
+TEST(an_idle_loop_lets_another_wait) {
+    weft_loop *loop;
+    weft_signal *one;
+    weft_timer *timer;
+    int heard = 0, due = 0;
+    REQUIRE(weft_loop_new(NULL, &loop) == 0);
+    weft_loop_once(loop, false);
+    CHECK_INT(weft_loop_timeout_ms(loop), -1);
+    REQUIRE(weft_signal_new(loop, SIGUSR2, on_number, &heard, &one) == 0);
+    weft_loop_once(loop, false);
+    CHECK_INT(weft_loop_timeout_ms(loop), -1);
+    raise(SIGUSR2);
+    struct pollfd ready = {.fd = weft_loop_fd(loop), .events = POLLIN};
+    CHECK_INT(poll(&ready, 1, 10000), 1);
+    weft_loop_once(loop, false);
+    CHECK_INT(heard, SIGUSR2);
+    weft_loop_once(loop, false);
+    CHECK_INT(weft_loop_timeout_ms(loop), -1);
+
+    REQUIRE(weft_timer_new(loop, on_due_once, &due, &timer) == 0);
+    weft_timer_start(timer, 3600 * 1000, 0);
+    weft_loop_once(loop, false);
+    CHECK(weft_loop_timeout_ms(loop) > 3000 * 1000);
+    weft_timer_stop(timer);
+    weft_loop_once(loop, false);
+    CHECK_INT(due, 0);
+    weft_timer_free(timer);
     weft_loop_free(loop);
 }
 
@@ -457,6 +496,40 @@ TEST(a_loop_freed_in_a_callback) {
     CHECK_INT(memory.live, 0);
 }
 
+typedef struct nested {
+    weft_loop *loop;
+    weft_server *server;
+    int run, served;
+} nested;
+
+static void run_once_more(weft_timer *timer, void *ctx) {
+    nested *self = ctx;
+    (void) timer;
+    self->run = weft_loop_run(self->loop);
+    self->served = weft_server_run(self->server);
+    weft_loop_stop(self->loop);
+}
+
+/* It would never end: what ends it waits for it. */
+TEST(a_callback_cannot_run_its_loop) {
+    nested self = {0};
+    weft_service *service;
+    weft_timer *timer;
+    REQUIRE(weft_loop_new(NULL, &self.loop) == 0);
+    REQUIRE(weft_service_new(NULL, &service) == 0);
+    REQUIRE(weft_server_new(self.loop, &(weft_server_opts){.service = service}, &self.server) == 0);
+    REQUIRE(weft_server_listen(self.server, "mem:nested", NULL) == 0);
+    REQUIRE(weft_timer_new(self.loop, run_once_more, &self, &timer) == 0);
+    weft_timer_start(timer, 0, 0);
+    CHECK_INT(weft_loop_run(self.loop), 0);
+    CHECK_INT(self.run, -EDEADLK);
+    CHECK_INT(self.served, -EDEADLK);
+    weft_timer_free(timer);
+    weft_server_free(self.server);
+    weft_service_unref(service);
+    weft_loop_free(self.loop);
+}
+
 /* ---- listening explains itself ---- */
 
 TEST(why_nobody_can_listen) {
@@ -486,6 +559,9 @@ TEST(why_nobody_can_listen) {
             fprintf(stderr, "said: %s\n", weft_server_trouble(server));
     }
     test_row(NULL);
+    weft_listen_opts opts = {.tls = {.cert = "/nowhere/server.pem", .key = "/nowhere/server.key"}};
+    CHECK_INT(weft_server_listen(server, "tls://127.0.0.1:0", &opts), -ENOENT);
+    CHECK_STR(weft_server_trouble(server), "TLS: /nowhere/server.pem: No such file or directory");
     weft_server_free(server);
     weft_service_unref(service);
     weft_loop_free(loop);
@@ -493,6 +569,7 @@ TEST(why_nobody_can_listen) {
 
 TEST_MAIN(CASE(threads_post_in_order) CASE(an_errand_that_waits_runs_once) CASE(an_errand_that_waits_when_the_loop_is_freed)
               CASE(a_signal_handler_posts) CASE(a_timer_keeps_the_loop_until_it_is_over) CASE(a_timer_in_virtual_time)
-                  CASE(a_signal_is_a_callback) CASE(answers_later_and_stops_at_sigterm) CASE(a_run_ends_with_its_server)
-                      CASE(a_loop_goes_with_the_last_thing_on_it) CASE(a_loop_freed_in_a_callback)
-                          CASE(a_loop_waits_for_a_client_that_was_freed) CASE(why_nobody_can_listen))
+                  CASE(a_signal_is_a_callback) CASE(an_idle_loop_lets_another_wait) CASE(answers_later_and_stops_at_sigterm)
+                      CASE(a_run_ends_with_its_server) CASE(a_loop_goes_with_the_last_thing_on_it)
+                          CASE(a_loop_freed_in_a_callback) CASE(a_callback_cannot_run_its_loop)
+                              CASE(a_loop_waits_for_a_client_that_was_freed) CASE(why_nobody_can_listen))

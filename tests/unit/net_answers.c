@@ -165,6 +165,53 @@ TEST(parts_are_chunks) {
     world_free(w);
 }
 
+static int wrong[6];
+
+static void begin_in_a_wrong_order(weft_http *http, void *ctx) {
+    int order = *weft_http_query(http) - '0';
+    (void) ctx;
+    CHECK(weft_http_header(http, NULL) == NULL);
+    if (order == 0)
+        wrong[0] = weft_http_write(http, BYTES("early"));
+    if (order == 1) {
+        wrong[1] = weft_http_end(http);
+        return;
+    }
+    if (order == 2) {
+        wrong[2] = weft_http_answer_with(http, NULL);
+        return;
+    }
+    CHECK_INT(weft_http_begin(http, NULL, NULL), 0);
+    wrong[3] = weft_http_begin(http, NULL, NULL);
+    CHECK_INT(weft_http_write(http, BYTES("part")), 0);
+    if (order == 3)
+        wrong[4] = weft_http_answer(http, 200, "text/plain", BYTES("another"));
+    else
+        CHECK_INT(weft_http_end(http), 0);
+}
+
+/* The client gets one answer that is one, whatever the route does. */
+TEST(parts_in_a_wrong_order) {
+    static const char end[] = "4\r\npart\r\n0\r\n\r\n";
+    world *w = answer_world(begin_in_a_wrong_order);
+    int fd = world_connect_tcp(w, 0);
+    world_say(w, fd,
+              "GET /it?0 HTTP/1.1\r\n" HOST "\r\nGET /it?1 HTTP/1.1\r\n" HOST "\r\nGET /it?2 HTTP/1.1\r\n" HOST
+              "\r\nGET /it?3 HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n");
+    CHECK_INT(world_read_all(w, fd), 0);
+    CHECK_INT(wrong[0], -EINVAL);
+    CHECK_INT(wrong[1], -EINVAL);
+    CHECK_INT(wrong[2], 0);
+    CHECK_INT(wrong[3], -EALREADY);
+    CHECK_INT(wrong[4], -EALREADY);
+    HAS(w, "4\r\npart\r\n0\r\n\r\nHTTP/1.1 500 ");
+    HAS(w, "\r\n\r\nHTTP/1.1 200 OK\r\n");
+    CHECK(strstr(w->text, "early") == NULL && strstr(w->text, "another") == NULL);
+    CHECK(w->len > sizeof end && strcmp(w->text + w->len - (sizeof end - 1), end) == 0);
+    close(fd);
+    world_free(w);
+}
+
 TEST(parts_for_old_clients_and_heads) {
     world *w = answer_world(begin_it);
     next_answer = (weft_http_answer_opts){.type = "text/plain", .body = BYTES("one")};
@@ -285,7 +332,7 @@ TEST_MAIN(
     CASE(headers_are_sent)
     CASE(bad_headers_are_refused)
     CASE(what_a_client_has_is_not_sent_again)
-    CASE(parts_are_chunks)
+    CASE(parts_are_chunks) CASE(parts_in_a_wrong_order)
     CASE(parts_for_old_clients_and_heads)
     CASE(a_slow_reader_is_waited_for)
     CASE(a_client_that_goes_is_told)

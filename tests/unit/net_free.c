@@ -147,7 +147,92 @@ TEST(callbacks_may_end_everything) {
     test_row(NULL);
 }
 
+/* ---- outside of a turn ---- */
+
+typedef enum ending { END_LOOP, END_SERVER, STOP_SERVER, END_BOTH } ending;
+
+typedef struct last {
+    weft_loop *loop;
+    weft_server *server;
+    ending how;
+    int times;
+} last;
+
+static void end_from_callback(last *self) {
+    if (self->times++)
+        return;
+    if (self->how == STOP_SERVER)
+        weft_server_stop(self->server, NULL, NULL);
+    if (self->how == END_SERVER || self->how == END_BOTH)
+        self->server = weft_server_free(self->server);
+    if (self->how == END_LOOP || self->how == END_BOTH)
+        self->loop = weft_loop_free(self->loop);
+}
+
+static void on_last_close(weft_server *server, weft_peer *peer, int why, void *data) {
+    (void) server, (void) peer, (void) why;
+    end_from_callback(data);
+}
+
+static bool keep_none(weft_peer *peer, void *ctx) {
+    (void) peer;
+    end_from_callback(ctx);
+    return true;
+}
+
+/* What a program calls between two turns runs callbacks, too, and these may do as much. */
+static void end_outside(const char *url, ending how, int call, int conns) {
+    test_memory memory;
+    weft_service *service;
+    last self = {.how = how};
+    int fds[3];
+    test_memory_init(&memory, 0);
+    REQUIRE(weft_service_new(NULL, &service) == 0);
+    REQUIRE(weft_loop_new(&memory.alloc, &self.loop) == 0);
+    weft_server_opts opts = {.service = service, .data = &self, .on_close = on_last_close, .grace_ms = 1};
+    REQUIRE(weft_server_new(self.loop, &opts, &self.server) == 0);
+    REQUIRE(weft_server_listen(self.server, url, NULL) == 0);
+    for (int i = 0; i < conns; i++)
+        fds[i] = connect_to(weft_server_url(self.server, 0));
+    for (int i = 0; i < 200 && weft_server_clients(self.server) < (size_t) conns; i++) {
+        struct pollfd wait = {.fd = weft_loop_fd(self.loop), .events = POLLIN};
+        poll(&wait, 1, 5);
+        weft_loop_once(self.loop, false);
+    }
+    CHECK_INT(weft_server_clients(self.server), conns);
+    if (call == 0)
+        self.server = weft_server_free(self.server);
+    else if (call == 1)
+        weft_server_stop(self.server, NULL, NULL);
+    else
+        weft_server_broadcast(self.server, "news", weft_none(), keep_none, &self);
+    CHECK(self.times > 0);
+    for (int i = 0; i < conns; i++)
+        close(fds[i]);
+    if (how == END_SERVER || how == END_BOTH || call == 0)
+        self.server = NULL;
+    self.server = weft_server_free(self.server);
+    self.loop = weft_loop_free(self.loop);
+    CHECK_INT(memory.live, 0);
+    weft_service_unref(service);
+}
+
+TEST(callbacks_outside_of_a_turn_may_end_everything) {
+    static const char *const calls[] = {"weft_server_free", "weft_server_stop", "weft_server_broadcast"};
+    static const char *const hows[] = {"loop", "server", "stop", "both"};
+    for (int call = 0; call < 3; call++)
+        for (int how = END_LOOP; how <= END_BOTH; how++)
+            for (int conns = 1; conns <= 3; conns += 2) {
+                char row[100];
+                snprintf(row, sizeof row, "%s, in it: %s, %d connections", calls[call], hows[how], conns);
+                test_row(row);
+                end_outside("tcp://127.0.0.1:0", (ending) how, call, conns);
+            }
+    test_row(NULL);
+}
+
 /* clang-format off */
 TEST_MAIN(
+    CASE(callbacks_outside_of_a_turn_may_end_everything)
     CASE(callbacks_may_end_everything)
 )

@@ -388,6 +388,35 @@ TEST(a_gate_takes_a_request_over) {
     close_world(&w);
 }
 
+static int continued;
+
+static int continue_at_once(void *ctx, const weft_gate_request *request) {
+    (void) ctx;
+    continued = weft_req_continue(request->req);
+    return 0;
+}
+
+/* A request passes once, and not from before() itself: its handler would run twice, or on memory that has gone. */
+TEST(a_request_passes_once) {
+    static const weft_gate hasty = {"hasty", continue_at_once, NULL, NULL};
+    static const weft_gate *const gates[] = {&hasty, &holder, &access_log, NULL};
+    world w;
+    REQUIRE(open_world(&w, gates, 0) == 0);
+    kit_say(w.peer, ASK("1", "sum", "{\"a\":4}"), 1);
+    CHECK_INT(continued, -EINVAL);
+    CHECK_SAYS(w.peer, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":4}\n");
+    kit_say(w.peer, ASK("2", "later", "{\"gate\":\"hold\"}"), 1);
+    CHECK_INT(weft_req_continue(w.taken), 0);
+    CHECK_INT(w.ran, 2);
+    CHECK_INT(weft_req_continue(w.taken), -EALREADY);
+    CHECK_INT(w.ran, 2);
+    CHECK_INT(weft_reply(w.open, weft_int(5)), 0);
+    CHECK_SAYS(w.peer, "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":5}\n");
+    CHECK_INT(weft_req_continue(w.taken), -EALREADY);
+    CHECK_STR(w.log, "ann sum(1) 0\nann later(2) 0\n");
+    close_world(&w);
+}
+
 /* The caller does not wait for the gate: it cancels, its time is over, its connection goes. */
 TEST(a_taken_request_is_given_up) {
     static const weft_gate *const gates[] = {&holder, &access_log, NULL};
@@ -472,5 +501,5 @@ TEST(memory_fails) {
 }
 
 TEST_MAIN(CASE(a_signature_over_raw_bytes) CASE(a_schema) CASE(a_histogram) CASE(an_access_log)
-              CASE(a_gate_takes_a_request_over) CASE(a_taken_request_is_given_up) CASE(retries_meet_the_gate_too)
-                  CASE(memory_fails))
+              CASE(a_gate_takes_a_request_over) CASE(a_request_passes_once) CASE(a_taken_request_is_given_up)
+                  CASE(retries_meet_the_gate_too) CASE(memory_fails))

@@ -76,6 +76,7 @@ static const char *const words[] = {"slow", "fast", NULL};
 
 TEST(rows_that_are_refused) {
     static const weft_example bad_example[] = {{.name = "one", .params = "{"}, {0}};
+    static const weft_example odd_example[] = {{.name = "one", .params = " 1"}, {0}};
     static const weft_param bad_enum[] = {{.name = "n", .type = WEFT_PARAM_int, .one_of = words}, {0}};
     static const weft_param wide[] = {{.name = NULL, .offset = WEFT_PARAMS_MAX + 1}};
     static weft_param many[WEFT_PARAMS_ROWS + 2];
@@ -90,6 +91,7 @@ TEST(rows_that_are_refused) {
         {"a result that is no JSON", {.name = "x", .handler = keep_it, .result = "{type:string}"}, -EINVAL},
         {"a params_schema that is none", {.name = "x", .handler = keep_it, .params_schema = "{\"type\":1}"}, -EINVAL},
         {"an example that is no JSON", {.name = "x", .handler = keep_it, .examples = bad_example}, -EINVAL},
+        {"an example with a number for params", {.name = "x", .handler = keep_it, .examples = odd_example}, -EINVAL},
         {"words for a number", {.name = "x", .handler = keep_it, .params = bad_enum}, -EINVAL},
         {"a large struct", {.name = "x", .handler = keep_it, .params = wide}, -EMSGSIZE},
         {"many rows", {.name = "x", .handler = keep_it, .params = many}, -EMSGSIZE},
@@ -106,6 +108,62 @@ TEST(rows_that_are_refused) {
         weft_service_unref(service);
     }
     test_row(NULL);
+}
+
+/* Nobody compiles its schema: rpc.discover would hand on what is no JSON. */
+TEST(notifications_that_are_refused) {
+    static const weft_method told[] = {{.name = "news", .params_schema = "{type:string}"}, {0}};
+    weft_service *service;
+    CHECK_INT(weft_service_new(&(weft_service_opts){.notifications = told}, &service), -EINVAL);
+}
+
+/* ---- answers that cannot be written ---- */
+
+#define TOO_DEEP 200
+
+static int answer_oddly(weft_req *req, const weft_json *params, void *ctx) {
+    weft_json which = weft_at(params, 0);
+    weft_val deep[TOO_DEEP] = {weft_int(1)};
+    (void) ctx;
+    for (int i = 1; i < TOO_DEEP; i++)
+        deep[i] = weft_arr(&deep[i - 1], 1);
+    const weft_val results[] = {
+        WEFT_OBJ({NULL, weft_int(1)}), deep[TOO_DEEP - 1],          weft_arr(NULL, 2), weft_obj(NULL, 2), weft_raw("", 0),
+        WEFT_ARR(weft_raw("", 0)),     WEFT_ARR(weft_raw(NULL, 3)),
+    };
+    if (which.len)
+        return weft_reply(req, results[weft_int_of(&which, 0)]);
+    return weft_fail(req, 1, "no", results[0]);
+}
+
+/* Whoever asked gets an answer all the same. */
+TEST(an_answer_that_cannot_be_written) {
+    static const weft_method methods[] = {{.name = "odd", .handler = answer_oddly}, {0}};
+    static const char excuse[] = "\"error\":{\"code\":-32603,\"message\":\"The answer cannot be written as JSON\","
+                                 "\"data\":{\"reason\":\"invalidResult\"}}}";
+    weft_service *service;
+    weft_peer *peer;
+    char ask[200], want[400];
+    REQUIRE(weft_service_new(&(weft_service_opts){.methods = methods}, &service) == 0);
+    REQUIRE(weft_peer_new(service, &(weft_peer_opts){.framing = &weft_ndjson}, &peer) == 0);
+    for (int i = 0; i < 6; i++) {
+        snprintf(ask, sizeof ask, "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"odd\",\"params\":[%d]}\n", i, i);
+        snprintf(want, sizeof want, "{\"jsonrpc\":\"2.0\",\"id\":%d,%s\n", i, excuse);
+        kit_say(peer, ask, 0);
+        check_said(peer, want);
+    }
+    kit_say(peer, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"odd\",\"params\":[6]}\n", 0);
+    check_said(peer, "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":[null]}\n");
+    kit_say(peer, "[{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"odd\"},{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"none\"}]\n",
+            0);
+    snprintf(want, sizeof want,
+             "[{\"jsonrpc\":\"2.0\",\"id\":8,%s,"
+             "{\"jsonrpc\":\"2.0\",\"id\":9,\"error\":{\"code\":-32601,\"message\":\"Method not "
+             "found\",\"data\":{\"reason\":\"methodNotFound\"}}}]\n",
+             excuse);
+    check_said(peer, want);
+    weft_peer_free(peer);
+    weft_service_unref(service);
 }
 
 /* ---- what is not sent ---- */
@@ -157,6 +215,12 @@ TEST(names_that_are_null) {
     CHECK_INT(weft_notify(peer, NULL, weft_none()), -EINVAL);
     CHECK_INT(weft_call_start(peer, NULL, weft_none(), &(weft_call_opts){0}, NULL), -EINVAL);
     CHECK_INT(weft_shared_new(service, NULL, weft_none(), &shared), -EINVAL);
+    CHECK_INT(weft_notify(peer, "", weft_none()), -EINVAL); /* we would refuse it */
+    CHECK_INT(weft_call_start(peer, "", weft_none(), NULL, NULL), -EINVAL);
+    CHECK_INT(weft_shared_new(service, "", weft_none(), &shared), -EINVAL);
+    CHECK_INT(weft_notify(peer, "n", weft_none()), 0);
+    weft_peer_sent(peer, 1000000); /* more than there was */
+    CHECK_INT(weft_peer_output(peer).len, 0);
     CHECK_INT(weft_service_call(service, NULL, NULL, weft_none(), NULL, NULL, NULL), -EINVAL);
     CHECK(weft_service_find(service, NULL) == NULL);
     CHECK_INT(weft_service_remove(service, NULL), -ENOENT);
@@ -226,8 +290,8 @@ TEST(options_and_outputs_that_are_null) {
     CHECK_INT(weft_service_discover(service, &text, NULL), 0);
     CHECK(strlen(text) > 100 && text[strlen(text) - 1] == '}');
     weft_text_free(text, NULL);
-    CHECK_INT(weft_doc_parse(NULL, 2, NULL, &doc), -EBADMSG);
-    CHECK_INT(weft_schema_compile(NULL, 2, NULL, &schema, NULL), -EBADMSG);
+    CHECK_INT(weft_doc_parse(NULL, 2, NULL, &doc), -EINVAL);
+    CHECK_INT(weft_schema_compile(NULL, 2, NULL, &schema, NULL), -EINVAL);
     CHECK_INT(weft_signatures_new(NULL, &signatures), 0);
     CHECK_INT(weft_sign(NULL, 0, NULL, (weft_bytes){0}, (weft_bytes){0}, (weft_bytes){0}, signature, sizeof signature),
               -EINVAL);
@@ -656,8 +720,9 @@ TEST(a_stream_is_cancelled_on_a_transport) {
     test_row(NULL);
 }
 
-TEST_MAIN(CASE(a_second_answer_is_an_error) CASE(rows_that_are_refused) CASE(params_that_are_not_sent)
-              CASE(names_that_are_null) CASE(options_and_outputs_that_are_null) CASE(limits_and_paths_of_params)
-                  CASE(a_message_with_a_format) CASE(values_that_grow) CASE(a_builder_without_memory)
-                      CASE(what_is_discovered) CASE(a_stream_is_cancelled_without_a_transport)
-                          CASE(kept_input_shows_in_the_deadline) CASE(a_stream_is_cancelled_on_a_transport))
+TEST_MAIN(CASE(a_second_answer_is_an_error) CASE(rows_that_are_refused) CASE(notifications_that_are_refused)
+              CASE(an_answer_that_cannot_be_written) CASE(params_that_are_not_sent) CASE(names_that_are_null)
+                  CASE(options_and_outputs_that_are_null) CASE(limits_and_paths_of_params) CASE(a_message_with_a_format)
+                      CASE(values_that_grow) CASE(a_builder_without_memory) CASE(what_is_discovered)
+                          CASE(a_stream_is_cancelled_without_a_transport) CASE(kept_input_shows_in_the_deadline)
+                              CASE(a_stream_is_cancelled_on_a_transport))

@@ -496,6 +496,8 @@ TEST(what_cannot_be_subscribed) {
     CHECK_INT(weft_subscribe(s->peer, "a", WEFT_OBJ({"x", weft_strn(large, WEFT_SUB_PARAMS)}), &opts, &sub), -EMSGSIZE);
     CHECK_INT(weft_subscribe(s->peer, "", weft_none(), &opts, &sub), -EINVAL);
     CHECK_INT(weft_subscribe(s->peer, "a", weft_none(), &none, &sub), -EINVAL);
+    CHECK_INT(weft_subscribe(s->peer, "a", weft_int(1), &opts, &sub), -EINVAL);
+    CHECK_INT(weft_subscribe(s->peer, "a", WEFT_ARR(weft_int(1)), &opts, &sub), -EINVAL);
     CHECK(sub == NULL);
     free(large);
     script_free(s);

@@ -330,6 +330,9 @@ static weft_exit fail_subscribe(const sub_view *self, int r) {
     if (r == -EEXIST)
         return weft__fail(self->app, WEFT_FAILED, "Use a file for each stream.",
                           "%s: this is the position of another stream", self->how->position);
+    if (r == -EINVAL)
+        return weft__fail(self->app, WEFT_USAGE, "For example: weft sub messagesByThread threadId=ID",
+                          "the params of a stream are an object");
     if (self->how->position && r != -ENOMEM && r != -EMSGSIZE)
         return weft__fail(self->app, WEFT_FAILED, NULL, "%s: %s", self->how->position, weft_strerror(r));
     return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));

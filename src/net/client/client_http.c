@@ -22,8 +22,8 @@ int weft_http_reply_status(const weft_http_reply *reply) {
 
 weft_bytes weft_http_reply_header(const weft_http_reply *reply, const char *name) {
     const weft_http_head *head = reply->head;
-    size_t len = strlen(name);
-    for (size_t i = 0; i < head->header_count; i++)
+    size_t len = name ? strlen(name) : 0;
+    for (size_t i = 0; len && i < head->header_count; i++)
         if (head->headers[i].name.len == len && strncasecmp(head->headers[i].name.data, name, len) == 0)
             return head->headers[i].value;
     return (weft_bytes){0};

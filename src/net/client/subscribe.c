@@ -457,24 +457,27 @@ static int load_position(weft_sub *sub) {
     return r == -ENOENT || r == -EBADMSG ? 0 : r;
 }
 
-static int copy_sub_texts(weft_sub *sub, const char *name, weft_val params, const weft_sub_opts *opts) {
+/* "" when they are left out. */
+static int copy_sub_params(weft_sub *sub, weft_val params) {
     size_t len;
-    char *text;
-    if (params.kind == WEFT_VAL_NONE)
-        params = weft_raw("", 0); /* left out, not null */
+    int r = weft_to_text(params, sub->alloc, &sub->params, &len);
+    if (r < 0)
+        return r;
+    if (strcmp(sub->params, "null") == 0) {
+        *sub->params = '\0'; /* as of calls */
+        return 0;
+    }
+    if (sub->params[strspn(sub->params, " \t\r\n")] != '{')
+        return -EINVAL;
+    return len > WEFT_SUB_PARAMS ? -EMSGSIZE : 0;
+}
+
+static int copy_sub_texts(weft_sub *sub, const char *name, weft_val params, const weft_sub_opts *opts) {
     sub->name = weft__strndup(sub->alloc, name, strlen(name));
     if (!sub->name)
         return -ENOMEM;
-    int r = weft_to_text(params, sub->alloc, &text, &len);
-    if (r < 0)
-        return r;
-    sub->params = weft__strndup(sub->alloc, text, len);
-    weft_text_free(text, sub->alloc);
-    if (!sub->params)
-        return -ENOMEM;
-    if (len > WEFT_SUB_PARAMS)
-        return -EMSGSIZE;
-    return weft__copy_or_null(sub->alloc, opts->file, &sub->file);
+    int r = copy_sub_params(sub, params);
+    return r < 0 ? r : weft__copy_or_null(sub->alloc, opts->file, &sub->file);
 }
 
 static int prepare_sub(weft_sub *sub, const char *name, weft_val params, const weft_sub_opts *opts) {

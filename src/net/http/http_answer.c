@@ -96,7 +96,13 @@ static bool has_it_already(const weft_http *http, const weft_http_answer_opts *o
 /* ---- the answer ---- */
 
 int weft_http_answer_with(weft_http *http, const weft_http_answer_opts *opts) {
+    static const weft_http_answer_opts none;
     weft_conn *conn = http->conn;
+    if (http->streams) { /* its head has been sent: all that can be done is to end it */
+        weft_http_end(http);
+        return -EALREADY;
+    }
+    opts = opts ? opts : &none;
     weft_buf headers = {0};
     int r = -EPIPE, status = weft__http_judge_answer(http, opts, &headers);
     bool fine = status >= 0, same = fine && has_it_already(http, opts);

@@ -73,9 +73,13 @@ static void start_streaming(weft_http *http, const char *type, const weft_http_s
 }
 
 int weft_http_begin(weft_http *http, const weft_http_answer_opts *opts, const weft_http_stream *stream) {
+    static const weft_http_answer_opts none;
     weft_buf headers = {0};
     if (!http->conn)
         return -EPIPE;
+    if (http->streams)
+        return -EALREADY;
+    opts = opts ? opts : &none;
     int r = weft__http_judge_answer(http, opts, &headers);
     if (r == 204 || r == 304)
         r = -EINVAL;
@@ -91,6 +95,8 @@ int weft_http_write(weft_http *http, weft_bytes part) {
     weft_conn *conn = http->conn;
     if (!conn)
         return -EPIPE;
+    if (!http->streams)
+        return -EINVAL; /* it would come before the head */
     if (weft__buf_len(&conn->web->out) > HARD_LIMIT)
         return -ENOBUFS;
     int r = put_coded_part(http, part);
@@ -105,6 +111,8 @@ int weft_http_write(weft_http *http, weft_bytes part) {
 int weft_http_end(weft_http *http) {
     static const char last[] = "0\r\n\r\n";
     weft_conn *conn = http->conn;
+    if (!http->streams)
+        return weft_http_answer(http, 500, NULL, (weft_bytes){0}) < 0 ? -EPIPE : -EINVAL;
     weft_web *web = conn ? conn->web : NULL;
     int r = conn ? 0 : -EPIPE;
     if (conn && http->chunked && !web->head_only)

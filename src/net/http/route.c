@@ -217,7 +217,7 @@ const char *weft_http_query(const weft_http *http) {
 }
 
 const char *weft_http_header(const weft_http *http, const char *name) {
-    for (size_t i = 0; i < http->header_count; i++)
+    for (size_t i = 0; name && i < http->header_count; i++)
         if (strcasecmp(http->headers[i].name, name) == 0)
             return http->headers[i].value;
     return NULL;

@@ -26,13 +26,15 @@ static void on_stop_signal(weft_signal *signal, int number, void *ctx) {
 int weft_server_run(weft_server *server) {
     server_run self = {.server = server};
     weft_loop *loop = weft_server_loop(server);
+    if (loop->turning)
+        return -EDEADLK;
     weft__server_ref(server); /* a callback may free it */
     int r = weft_signal_new(loop, SIGINT, on_stop_signal, &self, &self.signals[0]);
     if (r >= 0)
         r = weft_signal_new(loop, SIGTERM, on_stop_signal, &self, &self.signals[1]);
-    server->running = true;
+    server->running = r >= 0;
     if (r >= 0)
-        weft_loop_run(loop);
+        r = weft_loop_run(loop);
     server->running = false;
     weft_signal_free(self.signals[0]);
     weft_signal_free(self.signals[1]);

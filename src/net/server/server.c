@@ -179,24 +179,31 @@ int weft_server_renew(weft_server *server) {
 }
 
 void weft_server_stop(weft_server *server, void (*on_stopped)(weft_server *server, void *ctx), void *ctx) {
-    if (server->stopping)
+    if (server->stopping || server->freed)
         return;
+    weft_loop *loop = server->loop;
+    bool inner = weft__loop_enter(loop); /* on_close may free the loop, and the server */
     server->stopping = true;
     server->on_stopped = on_stopped;
     server->stopped_ctx = ctx;
+    server->refs++;
     close_listeners(server);
-    weft__timer_set(server->loop, &server->timer, weft__after(weft__loop_fresh_now(server->loop), server->opts.grace_ms));
+    weft__timer_set(loop, &server->timer, weft__after(weft__loop_fresh_now(loop), server->opts.grace_ms));
     for_all_conns(server, leave_when_done);
     weft__server_left(server);
+    weft__server_unref(server);
+    weft__loop_exit(loop, inner);
 }
 
 weft_server *weft_server_free(weft_server *server) {
     if (!server || server->freed)
         return NULL;
+    weft_loop *loop = server->loop;
+    bool inner = weft__loop_enter(loop);
     server->freed = true;
     server->stopping = false;
     if (server->running)
-        weft_loop_stop(server->loop);
+        weft_loop_stop(loop);
     close_listeners(server);
     for_all_conns(server, close_now);
     server->opts.on_open = NULL;
@@ -206,9 +213,8 @@ weft_server *weft_server_free(weft_server *server) {
     weft__later_cancel(&server->stopped);
     weft__later_cancel(&server->relief);
     weft__later_cancel(&server->revoke);
-    weft_loop *loop = server->loop;
     weft__server_unref(server);
-    weft__loop_settle(loop);
+    weft__loop_exit(loop, inner);
     return NULL;
 }
 
@@ -363,11 +369,16 @@ int weft_server_broadcast(weft_server *server, const char *method, weft_val para
     int told = 0, r = weft_shared_new(server->service, method, params, &shared);
     if (r < 0)
         return r;
+    weft_loop *loop = server->loop;
+    bool inner = weft__loop_enter(loop); /* keep() may free everything */
+    server->refs++;
     for (weft_link *at = server->conns.next; at != &server->conns; at = at->next) {
         weft_conn *conn = WEFT_CONTAINER(at, weft_conn, link);
         if (conn->told && (!keep || keep(conn->peer, ctx)) && conn->peer && weft_shared_send(shared, conn->peer) >= 0)
             told++;
     }
     weft_shared_free(shared);
+    weft__server_unref(server);
+    weft__loop_exit(loop, inner);
     return told;
 }
