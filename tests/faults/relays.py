@@ -510,7 +510,8 @@ def loops():
 class FalseHub:
     """Says what it likes."""
 
-    def __init__(self, path, events, result=None):
+    def __init__(self, path, events, result=None, known=None):
+        self.known = known or {"events": []}
         self.events, self.result = events, result or {"resumed": True, "epoch": "e" * 32, "head": 9}
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.listener.bind(path)
@@ -530,7 +531,7 @@ class FalseHub:
         try:
             for line in client.makefile("rb"):
                 message = json.loads(line)
-                result = {"relay.hello": hello, "event.subscribe": self.result}.get(message.get("method"), {"ok": "task-0001"})
+                result = {"relay.hello": hello, "event.subscribe": self.result, "relay.known": self.known}.get(message.get("method"), {"ok": "task-0001"})
                 self.say(client, {"jsonrpc": "2.0", "id": message["id"], "result": result})
                 for event in self.events if message["method"] == "event.subscribe" else ():
                     self.say(client, {"jsonrpc": "2.0", "method": "event", "params": event})
@@ -575,6 +576,17 @@ def false_hub():
         wait_until("all is taken in", lambda: [h["at"] for h in relay.hubs()] == [15, 15])
         assert relay.call("task.list") == []
         assert relay.call("task.cancel", taskId="odd:task-0001") == {"ok": "task-0001"}
+        hub.done()
+
+
+def never_ends():
+    """A hub whose pages lead nowhere is left alone for a while."""
+    with Served() as relay:
+        path = os.path.join(relay.folder, "false.sock")
+        hub = FalseHub(path, [], {"resumed": False, "reason": "trimmed", "epoch": "e" * 32, "head": 9}, {"events": [], "next": 1})
+        relay.args = ("--relay", "bad=unix:" + path)
+        relay.start()
+        wait_until("it is refused", lambda: "relay.known cannot be understood" in relay.hubs()[0].get("trouble", ""))
         hub.done()
 
 
@@ -628,4 +640,4 @@ def far_hubs():
 
 if __name__ == "__main__":
     main([one_hub, several_hubs, scopes, killed, asked_while_killed, begins_anew, beginning_is_gone, other_hubs, loops, false_hub,
-          speaks_of_another, far_hubs, over_tls])
+          never_ends, speaks_of_another, far_hubs, over_tls])

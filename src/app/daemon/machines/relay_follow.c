@@ -366,13 +366,14 @@ static void on_relay_known(weft_peer *peer, int r, const weft_answer *answer, vo
     if (!takes_answer(hub, r, answer))
         return;
     weft_json events = weft_get(answer->result, "events");
-    r = take_known(hub, &events);
+    int64_t next = weft_get_int(answer->result, "next", 0);
+    r = next && next <= hub->known_after ? -EBADMSG : take_known(hub, &events);
     if (r < 0) {
         forget_batch(hub);
         leave_hub(hub, "its answer to relay.known cannot be understood", REFUSED_MS);
         return;
     }
-    hub->known_next = weft_get_int(answer->result, "next", 0);
+    hub->known_next = next;
     if (hub->count && !hub->append) /* the next page when this one is stored */
         send_batch(hub);
     else if (!hub->count)
@@ -380,6 +381,7 @@ static void on_relay_known(weft_peer *peer, int r, const weft_answer *answer, vo
 }
 
 static void ask_known(relay_hub *hub, int64_t after) {
+    hub->known_after = after;
     int r = weft_call_start(hub->peer, "relay.known", WEFT_OBJ({"after", weft_int(after)}),
                             &(weft_call_opts){.on_answer = on_relay_known, .ctx = hub}, NULL);
     if (r < 0)

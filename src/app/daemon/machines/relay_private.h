@@ -37,7 +37,8 @@ typedef struct relay_hub {
     uint64_t stored;            /* and is stored */
     int64_t
         known_next; /* of relay.known: the next page, once this one is stored; 0: it was the last; -1: none is asked for */
-    uint64_t head;  /* of its journal, as far as known */
+    int64_t known_after;                     /* of relay.known: what was asked for last */
+    uint64_t head;                           /* of its journal, as far as known */
     char chain[RELAY_CHAIN][WEFT_EPOCH + 1]; /* its own journal, and those that it is a copy of */
     size_t chain_count;
     char trouble[RELAY_TROUBLE]; /* why it is away; "": it is not */
