@@ -282,7 +282,8 @@ TEST(sums_and_what_is_missing_from_them) {
         "{\"tokens\":[],\"cost\":{\"amount\":1,\"currency\":\"JPY\"}}",
         NULL};
     static const char shown[] =
-        "{\"turns\":5,\"tokens\":{\"total\":24,\"input\":20,\"output\":4,\"thought\":null,\"cachedRead\":7,\"cachedWrite\":null},"
+        "{\"turns\":5,\"tokens\":{\"total\":24,\"input\":20,\"output\":4,\"thought\":null,\"cachedRead\":7,\"cachedWrite\":"
+        "null},"
         "\"tokensUnknown\":3,\"cost\":[{\"amount\":0.000001,\"currency\":\"USD\"},{\"amount\":1,\"currency\":\"EUR\"},"
         "{\"amount\":1,\"currency\":\"GBP\"}],\"costUnknown\":2}";
     weft_spent spent = {0}, again;
