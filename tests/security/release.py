@@ -93,7 +93,7 @@ def no_shell_is_linked():
 
 
 def no_shell_is_in_the_source():
-    """Nor a program by its name alone, which the folder could hold."""
+    """Nor a program by its name alone, which the folder could hold. tool_call.c compares what agents want to run with names of shells."""
     bad = re.compile(r'\b(system|popen|wordexp|execlp|execvpe?|posix_spawnp)\s*\(|"sh"|"[^"]*/bin/(ba|da)?sh\\b')
     for top in ("src", "include", "examples"):
         for folder, _, names in os.walk(os.path.join(SOURCE, top)):
@@ -101,7 +101,7 @@ def no_shell_is_in_the_source():
                 if name.endswith((".c", ".h")):
                     with open(os.path.join(folder, name)) as file:
                         for number, line in enumerate(file, 1):
-                            allowed = name == "check_rows.c" and not bad.search(line.replace('"sh"', ""))
+                            allowed = name in ("check_rows.c", "tool_call.c") and not bad.search(line.replace('"sh"', ""))
                             assert allowed or not bad.search(line), f"{folder}/{name}:{number}: {line}"
 
 
