@@ -51,7 +51,7 @@ struct weft_uplink {
     weft_target target;
     weft_service *service;
     weft_peer *peer;
-    char told[256];                  /* the trouble that was said last; "": none since it was connected */
+    char told[256]; /* the trouble that was said last; "": none since it was connected */
     bool connected, up, refused;
     bool greeted;     /* the hub has taken us, in this run: whoever turns us away later may be another one */
     bool redial;      /* when the timer is due */

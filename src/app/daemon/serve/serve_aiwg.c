@@ -280,8 +280,7 @@ static void warn_of_yaml(const weft_serve_aiwg *self) {
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (access(names[i], F_OK) == 0) {
             log_line(self, "%s is not read, only .aiwg/daemon.json", names[i]);
-            weft__warn(self->daemon->app, "weft serve: %s is not read: put its settings into .aiwg/daemon.json",
-                       names[i]);
+            weft__warn(self->daemon->app, "weft serve: %s is not read: put its settings into .aiwg/daemon.json", names[i]);
         }
 }
 
