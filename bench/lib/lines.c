@@ -43,19 +43,22 @@ static void send_all(const struct lines *l, const void *data, size_t len) {
     }
 }
 
-void lines_send(struct lines *l, const char *text, size_t len) {
+static void send_frame(struct lines *l, uint8_t opcode, const char *data, size_t len) {
     static const uint8_t mask[4] = {0x37, 0xfa, 0x21, 0x3d};
     uint8_t frame[LINE_MAX_OUT + WS_HEAD_MAX];
 
-    if (!l->frames) {
-        send_all(l, text, len);
-        return;
-    }
     if (len > LINE_MAX_OUT)
         die("a request that is too long");
-    size_t head = ws_head_write(frame, WS_TEXT, len - 1, mask);
-    ws_mask(frame + head, (const uint8_t *) text, len - 1, mask);
-    send_all(l, frame, head + len - 1);
+    size_t head = ws_head_write(frame, opcode, len, mask);
+    ws_mask(frame + head, (const uint8_t *) data, len, mask);
+    send_all(l, frame, head + len);
+}
+
+void lines_send(struct lines *l, const char *text, size_t len) {
+    if (l->frames)
+        send_frame(l, WS_TEXT, text, len - 1);
+    else
+        send_all(l, text, len);
 }
 
 void lines_sendf(struct lines *l, const char *format, ...) {
@@ -81,6 +84,8 @@ static char *frame_here(struct lines *l, size_t *ret_len) {
         l->at += head.size + head.payload;
         if (head.opcode == WS_CLOSE)
             die("the hub closed the WebSocket");
+        if (head.opcode == WS_PING) /* or it takes us for dead */
+            send_frame(l, WS_PONG, text + 1, head.payload);
         if (head.opcode != WS_TEXT)
             continue;
         memmove(text, text + 1, head.payload);
