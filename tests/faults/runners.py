@@ -482,6 +482,42 @@ def lease_is_over():
         assert seqs == sorted(set(seqs)), "late, and twice"
 
 
+def late_and_deleted():
+    """What a machine says late of a session that somebody deletes goes with it, and what it says after that is not kept at all."""
+    def texts():
+        return [e for e in world.of_types("runner.late", "session.output") if TEXT[:6] in json.dumps(e["data"])]
+
+    with World(lease_ms=300) as world:
+        for late_first in (True, False):
+            for name in ("began", "ended", "go"):
+                if world.runner.has(name):
+                    os.unlink(os.path.join(world.runner.folder, name))
+            task = world.submit(runner="box")
+            middle(world)
+            world.network.reset()
+            world.runner.make("go")
+            world.wait_ended(task, "failed")
+            wait_until("it has ended there", lambda: world.runner.has("ended"))
+            if late_first:
+                world.network.heal()
+                wait_until("what it says is kept", lambda: world.of_types("runner.late"))
+                assert texts()
+            session = next(e["data"]["sessionId"] for e in world.of_types("task.queued") if e["data"].get("taskId") == task)
+            world.call("session.delete", sessionId=session)
+            world.network.heal()
+            world.wait_for("box")
+            wait_until("the machine has nothing more to tell", lambda: not runner_status(world.runner)["leases"])
+            assert not texts(), texts()
+
+
+def runner_status(runner):
+    connection = runner.connect()
+    try:
+        return connection.call("daemon.status")["weft"]["runner"]
+    finally:
+        connection.close()
+
+
 def late_and_still_running():
     with World(lease_ms=200) as world:
         task = world.submit(runner="box")
@@ -812,6 +848,6 @@ def false_epoch():
 if __name__ == "__main__":
     main([places, waits_for_one_that_was_here, asks_and_is_answered, goes_on_in_its_session, writes_through_a_partition, somebody_else_answers,
           silence_that_ends, hub_is_killed, hub_is_killed_often, hub_stops_and_starts, question_outlives_the_hub, runner_is_killed, answered_while_it_is_away,
-          is_cancelled, changes_are_asked_there, changes_of_one_that_is_away, lease_is_over, late_and_still_running,
+          is_cancelled, changes_are_asked_there, changes_of_one_that_is_away, lease_is_over, late_and_deleted, late_and_still_running,
           larger_than_the_hub_takes, hostile_runners, doctor_knows_the_hub, scopes, false_hub, false_epoch,
           an_old_lease_is_not_forgotten])

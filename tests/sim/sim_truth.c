@@ -316,7 +316,8 @@ static void session_created(const weft_json *data) {
 
 /* Whoever deletes a session wants nothing of it to be read any more. */
 static void check_erased(const char *session) {
-    static const char *const kinds[] = {"task.", "session.", "question.", "worktree.", "approval.", "plan.", "gated."};
+    static const char *const kinds[] = {"task.",     "session.", "question.", "worktree.",
+                                        "approval.", "plan.",    "gated.",    "runner.late"};
     for (size_t i = 0; i < truth.count; i++) {
         const truth_event *event = &truth.events[i];
         if (event->removed || event->trimmed || strcmp(event->session, session) != 0)
@@ -477,7 +478,7 @@ void truth_remove(const uint64_t *gseqs, size_t count) {
         bool plan =
             event && !*event->session && strncmp(event->type, "plan.", 5) == 0; /* with the last session of its tasks */
         bool shared = event && (strcmp(event->stream, "hub") == 0 || strcmp(event->stream, "plans") == 0 ||
-                                strcmp(event->stream, "gated") == 0);
+                                strcmp(event->stream, "gated") == 0 || strcmp(event->type, "runner.late") == 0);
         if (!shared || (!*event->session && !plan))
             sim_broken("wrong removal: %llu is about no session", (unsigned long long) gseqs[i]);
         else if (!plan && truth_unfinished(event->session))

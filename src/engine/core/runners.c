@@ -230,15 +230,23 @@ static bool may_be_earlier(const known_task *task, uint64_t lease) {
     return task->stored && weft__task_is_lent(task) && lease > task->pub.gseq && lease < task->lease;
 }
 
+/* Nothing more is kept of what a session that is deleted has done. */
+static bool may_be_kept(const weft_engine *engine, const char *id) {
+    const known_task *task = weft__task_known(engine, id);
+    return task && weft__session_stays(engine, task->pub.session);
+}
+
 weft_lease_state weft__runner_lease(const weft_runner *runner, uint64_t lease, const char *id, uint64_t *ret_at) {
     *ret_at = 0;
     if (weft__runner_link_holds(&runner->wire, lease, id, ret_at))
         return WEFT_LEASE_HELD;
+    if (!may_be_kept(runner->engine, id))
+        return WEFT_LEASE_GONE;
+    const known_task *task = weft__task_known(runner->engine, id);
     if (find_over((weft_runner *) runner, lease, id))
         return WEFT_LEASE_OVER;
-    const known_task *task = weft__task_known(runner->engine, id);
-    const char *at = task && task->stored && weft__task_is_lent(task) ? strrchr(task->pub.runs_on, '@') : NULL;
-    if (task && may_be_earlier(task, lease))
+    const char *at = task->stored && weft__task_is_lent(task) ? strrchr(task->pub.runs_on, '@') : NULL;
+    if (may_be_earlier(task, lease))
         return WEFT_LEASE_OVER;
     if (!at || strcmp(at + 1, runner->name) != 0 || task->lease != lease)
         return WEFT_LEASE_GONE;
@@ -355,7 +363,7 @@ static void on_late_checked(void *ctx, int r, const weft_page *page) {
     void (*done)(void *, int) = check->done;
     void *of = check->ctx;
     if (runner && r >= 0)
-        r = !is_start_of(check, page)
+        r = !may_be_kept(runner->engine, check->task) || !is_start_of(check, page)
                 ? -ENOENT
                 : keep_late(runner, add_over(runner, check->lease, check->task), weft_doc_root(check->events), done, of);
     else if (!runner)

@@ -13,7 +13,7 @@
 
 #include "engine_private.h"
 
-static const char *const shared_streams[] = {WEFT_STREAM_HUB, WEFT_STREAM_PLANS, WEFT_STREAM_GATED};
+static const char *const shared_streams[] = {WEFT_STREAM_HUB, WEFT_STREAM_PLANS, WEFT_STREAM_GATED, WEFT_STREAM_RUNNERS};
 #define SHARED_STREAMS (sizeof shared_streams / sizeof shared_streams[0])
 
 #define ERASE_PAGE WEFT_STORE_EVENTS /* events: all of them may have to go in one append */
@@ -56,7 +56,8 @@ static bool is_wanted(erasing *it) {
 }
 
 static bool may_tell(const char *type) {
-    static const char *const kinds[] = {"task.", "session.", "question.", "worktree.", "approval.", "plan.", "gated."};
+    static const char *const kinds[] = {"task.",     "session.", "question.", "worktree.",
+                                        "approval.", "plan.",    "gated.",    "runner.late"};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (strncmp(type, kinds[i], strlen(kinds[i])) == 0)
             return true;
