@@ -272,6 +272,7 @@ def places():
 
 def waits_for_one_that_was_here():
     with World() as world:
+        wait_until("it is stored that it was here", lambda: world.of_types("runner.joined"))
         world.runner.kill()
         world.hub.kill()
         world.start_hub()
