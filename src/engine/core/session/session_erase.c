@@ -1,6 +1,6 @@
 /* What goes with a session that is deleted. Its own stream is trimmed: what its agent said. Of the streams that everybody
  * shares the content of its events is taken out and their places stay: prompts, ends, titles, questions, worktrees; of plans
- * and gated tasks what became of its tasks.
+ * and gated tasks what became of its tasks; of runners what they said late of its tasks.
  *
  *     saving ──everything is saved──▶ reading ──a page──▶ removing ──stored──▶ reading ... ──the last page──▶ trimming
  *
