@@ -19,6 +19,7 @@
 #define MAX_ARGS 48
 #define MAX_EXTRA 8
 #define OUTPUT (64u << 10)
+#define PIPE_MS 1000              /* of a program of git, until it is asked whether it waits for a pipe */
 #define EXCLUDES_MAX (256u << 10) /* bytes of a repository's info/exclude */
 
 /* Files as they are: whatever a .gitattributes says, nothing is converted, and no driver is looked for. */
@@ -108,6 +109,19 @@ static void add_own_place(snap *s, extra *more, const char *index, const char *w
         add_extra(s, more, "GIT_ALTERNATE_OBJECT_DIRECTORIES", own_objects);
 }
 
+static bool waits_for_pipe(void *ctx) {
+    const snap *s = ctx;
+    char path[PATH_MAX];
+    return s->own->root >= 0 && weft__snap_find_pipe(s->own->root, path);
+}
+
+static bool refuse_pipe(snap *s, const char *name) {
+    char path[PATH_MAX];
+    if (!weft__snap_find_pipe(s->own->root, path))
+        return weft__snap_refuse(s, -ETIMEDOUT, "git %s took too long", name);
+    return weft__snap_refuse(s, -ENOTSUP, "%.300s is not a file but a pipe, and git waits for it for ever; remove it", path);
+}
+
 static int run_with(snap *s, const snap_run *run, char *const *made, const extra *more) {
     const snap_place *place = &s->own->place;
     const char *paths = run->magic ? "--no-pager" : "--literal-pathspecs";
@@ -148,6 +162,9 @@ static int run_with(snap *s, const snap_run *run, char *const *made, const extra
             .max_output = run->max_output ? run->max_output : OUTPUT,
             .timeout_ms = s->own->run_ms,
             .cancel = s->own->cancel,
+            .is_stuck = waits_for_pipe,
+            .ctx = s,
+            .ask_ms = PIPE_MS,
         },
         &s->end);
     weft__free(s->own->alloc, env);
@@ -183,6 +200,8 @@ bool weft__snap_git(snap *s, const snap_run *run) {
         return weft__snap_fail(s, r);
     if (s->end.cancelled)
         return weft__snap_fail(s, -ECANCELED);
+    if (s->end.stuck)
+        return refuse_pipe(s, name);
     if (s->end.timed_out)
         return weft__snap_refuse(s, -ETIMEDOUT, "git %s took too long", name);
     if (s->end.truncated)

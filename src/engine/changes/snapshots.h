@@ -61,7 +61,7 @@ weft_snapshots *weft__snapshots_free(weft_snapshots *snapshots);
 /* ---- taking one ---- */
 
 /* r: -ETIMEDOUT it took too long (it goes on, and the next one is quicker), -ENOENT git is not installed, -EFBIG too much,
- * -EREMOTEIO git or the repository refuses; message is a sentence for people, "" with r 0. Borrowed. */
+ * -EREMOTEIO git or the repository refuses, -ENOTSUP git cannot read the project's rules; message is a sentence for people, "" with r 0. Borrowed. */
 typedef struct weft_snapshot {
     int r;
     const char *message;

@@ -123,6 +123,11 @@ bool weft__snap_make_folder(snap *s, const char *path);
 /* A ref that is to be changed, "refs/heads/x": refused in words when what git writes about it would go elsewhere. */
 bool weft__snap_logs_are_plain(snap *s, const char *ref);
 
+/* ---- snapshot_pipes.c ---- */
+
+/* A named pipe that git reads in a folder beneath root, as a path from there. */
+bool weft__snap_find_pipe(int root, char ret[PATH_MAX]);
+
 /* ---- worktree_make.c ---- */
 
 typedef struct snap_worktree {
