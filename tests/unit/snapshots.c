@@ -624,8 +624,9 @@ TEST(memory_that_is_short) {
 }
 
 TEST_MAIN(CASE(what_differs) CASE(the_repository_is_left_alone) CASE(kept_and_forgotten) CASE(a_start_sweeps)
-              CASE(without_a_repository) CASE(large_files) CASE(kinds_of_repositories) CASE(formats) CASE(pipes_that_git_reads) CASE(sha256)
-                  CASE(dubious_ownership) CASE(repositories_inside) CASE(hidden_files) CASE(tracked_though_ignored)
-                      CASE(kinds_of_names_change) CASE(a_damaged_index) CASE(our_git_folder) CASE(folders_of_somebody_else)
-                          CASE(no_git) CASE(many_share_one) CASE(who_waits_does_not_wait_for_ever) CASE(too_many_wait)
-                              CASE(too_much) CASE(memory_that_is_short))
+              CASE(without_a_repository) CASE(large_files) CASE(kinds_of_repositories) CASE(formats)
+                  CASE(pipes_that_git_reads) CASE(sha256) CASE(dubious_ownership) CASE(repositories_inside)
+                      CASE(hidden_files) CASE(tracked_though_ignored) CASE(kinds_of_names_change) CASE(a_damaged_index)
+                          CASE(our_git_folder) CASE(folders_of_somebody_else) CASE(no_git) CASE(many_share_one)
+                              CASE(who_waits_does_not_wait_for_ever) CASE(too_many_wait) CASE(too_much)
+                                  CASE(memory_that_is_short))

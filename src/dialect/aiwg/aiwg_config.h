@@ -1,8 +1,8 @@
 /* AIWG's configuration, .aiwg/daemon.json, in Weft's words: for a daemon that takes the place of AIWG's own.
  *
  * What it says is taken as AIWG takes it: a value that makes no sense counts as not given, and what is not known is ignored
- * in silence, for that file belongs to another program. Nothing is written to it. What it asks for and cannot have is for the
- * caller to refuse: more paths than can be watched. */
+ * in silence, for that file belongs to another program. Nothing is written to it. What it asks for and cannot have is for
+ * the caller to refuse: more paths than can be watched. */
 #ifndef WEFT_AIWG_CONFIG_H
 #define WEFT_AIWG_CONFIG_H
 

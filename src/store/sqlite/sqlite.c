@@ -326,8 +326,7 @@ static bool may_end_run(weft_sq *sq) {
     if (weft__file_look(&sq->base.files[0], &info) < 0)
         return false;
     memset(&info, 0, sizeof info);
-    bool log_changed =
-        weft__file_look(log, &info) < 0 && info.st_ino == log->inode && weft__sq_files_emptied(sq) < 0;
+    bool log_changed = weft__file_look(log, &info) < 0 && info.st_ino == log->inode && weft__sq_files_emptied(sq) < 0;
     return !log_changed && (!sq->lost || weft__files_look(&sq->base) < 0);
 }
 
