@@ -267,9 +267,17 @@ int weft__answer_of(const weft_msg *msg, weft_doc *doc, weft_answer *ret) {
     return 0;
 }
 
+static size_t slot_of_answer(const weft_peer *peer, weft_bytes text) {
+    weft_json id = weft__json_of(text, NULL);
+    return weft_typeof(&id) == WEFT_NUMBER ? slot_with(peer, weft_int_of(&id, 0)) : SIZE_MAX;
+}
+
+bool weft__calls_wait_for(const weft_peer *peer, weft_bytes id) {
+    return slot_of_answer(peer, id) != SIZE_MAX;
+}
+
 void weft__calls_answer(weft_peer *peer, const weft_msg *msg, weft_doc *doc) {
-    weft_json id = weft__json_of(msg->id, NULL);
-    size_t slot = weft_typeof(&id) == WEFT_NUMBER ? slot_with(peer, weft_int_of(&id, 0)) : SIZE_MAX;
+    size_t slot = slot_of_answer(peer, msg->id);
     if (slot == SIZE_MAX) {
         peer->service->stats.stray_answers++;
         return;

@@ -246,7 +246,10 @@ void weft__dispatch(weft_peer *peer, const weft_msg *msg, struct weft_batch_in *
         break;
     case WEFT_MSG_INVALID:
     case WEFT_MSG_BATCH:
-        weft__answer_error(peer, batch, msg->id, WEFT_INVALID_REQUEST, "Invalid Request", "invalidRequest", msg->why);
+        if (msg->no_method && weft__calls_wait_for(peer, msg->id))
+            take_answer(peer, msg, batch); /* with neither result nor error: no better one will come */
+        else
+            weft__answer_error(peer, batch, msg->id, WEFT_INVALID_REQUEST, "Invalid Request", "invalidRequest", msg->why);
         break;
     }
 }

@@ -80,6 +80,8 @@ typedef struct weft_timed {
 /* ---- our calls: call.c ---- */
 
 void weft__calls_answer(weft_peer *peer, const weft_msg *msg, weft_doc *doc);
+/* Is a call with this id open? */
+bool weft__calls_wait_for(const weft_peer *peer, weft_bytes id);
 /* 1 the part was for one of our calls, 0 not. */
 int weft__calls_part(weft_peer *peer, int64_t token, const weft_json *part);
 void weft__calls_fail_all(weft_peer *peer, int why);

@@ -196,6 +196,7 @@ static void mark_invalid(weft_msg *msg, const char *why) {
 static WEFT_NOINLINE void classify_rest(struct envelope env, bool lenient, weft_msg *msg) {
     bool version = env.good & JSONRPC || (lenient && !(env.seen & JSONRPC));
     unsigned outcome = env.seen & (RESULT | ERROR);
+    msg->no_method = !(env.seen & METHOD);
     if (!(env.seen & METHOD) && outcome) {
         msg->kind = WEFT_MSG_ANSWER;
         msg->proper = version && outcome != (RESULT | ERROR);
@@ -338,6 +339,7 @@ static inline void clear_msg(weft_msg *msg) {
     msg->error = absent;
     msg->method_escaped = false;
     msg->proper = false;
+    msg->no_method = false;
     msg->why = NULL;
 }
 

@@ -28,6 +28,7 @@ typedef struct weft_msg {
     weft_bytes error;
     bool method_escaped; /* method has backslashes in it */
     bool proper;         /* an answer that says "jsonrpc":"2.0" and has one of result and error */
+    bool no_method;      /* an invalid message with the id of a call and no method is an answer without an outcome */
     const char *why;     /* of an invalid message: what is wrong with it, for error.data */
 } weft_msg;
 

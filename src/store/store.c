@@ -404,8 +404,10 @@ void weft__store_stats(weft_store *store, weft_store_stats *ret) {
     pthread_mutex_unlock(&completions->lock);
 }
 
-int weft__store_look(const weft_store *store) {
+int weft__store_look(weft_store *store) {
     int r = weft__files_look(store);
+    if (r == -ESTALE && store->kind->look)
+        store->kind->look(store);
     if (r >= 0)
         r = atomic_load(&store->trouble);
     return r < 0 ? r : atomic_load(&store->damaged) ? -EUCLEAN : 0;

@@ -210,8 +210,9 @@ uint64_t weft__store_head(const weft_store *store);
 
 /* Whether the store can still be relied on: 0; -ESTALE its files were deleted, replaced or changed by somebody else, or its
  * database belongs to another or has lost something, and nothing more is stored; -EUCLEAN damage was found when something
- * was read; -ENOTCONN the database is away or does not wait for its standbys, and appends wait. It asks the file system. */
-int weft__store_look(const weft_store *store);
+ * was read; -ENOTCONN the database is away or does not wait for its standbys, and appends wait. It asks the file system. A
+ * log that another program's SQLite emptied is -ESTALE until that was looked into, for which somebody must ask or append. */
+int weft__store_look(weft_store *store);
 
 /* Each returns 0 and completes later, or fails now and does not: -EINVAL a name or a count out of bounds, -EMSGSIZE an event
  * over its limit, -EXFULL too much in the queue, -ECANCELED closing, -ENOMEM. done may be NULL except for reads.

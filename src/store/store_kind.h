@@ -122,6 +122,8 @@ struct weft_store_kind {
     void (*read)(weft_store *store, weft_read_job *job);
     /* Likewise. Must not hold up appends for long: work in pieces. The positions stay used. */
     void (*trim)(weft_store *store, weft_trim_job *job);
+    /* The files are not as they were: find out on another thread whether that is right after all. NULL: it never is. */
+    void (*look)(weft_store *store);
     /* Finish or fail every job that was taken, hand all of them back, end the threads. May block for as long as the work
      * taken takes. No job comes afterwards. */
     void (*close)(weft_store *store);
@@ -140,7 +142,7 @@ typedef struct weft_store_file {
     char *path;
     dev_t device;
     ino_t inode;
-    _Atomic int64_t size;    /* it had once; our files never become shorter while they are open */
+    _Atomic int64_t size;    /* it had once: nobody but SQLite, when it empties its log, makes it shorter while it is open */
     struct timespec changed; /* when we last wrote to it; of the thread that writes */
     bool ours_alone;         /* nobody else writes to it, so its time of change is ours */
     bool often;              /* with each group: its time is not asked for after each */

@@ -160,6 +160,17 @@ trust --aiwg
 daemon start --aiwg
 exits "until it is trusted" 0
 daemon stop --aiwg
+watch_paths() { # COUNT
+    printf '{"watch": {"enabled": true, "paths": ["d0"%s]}}' "$(printf ', "d%s"' $(seq "$(($1 - 1))"))" >.aiwg/daemon.json
+}
+watch_paths 32
+run "$weft" config show -- --aiwg
+exits "as many paths as can be watched" 0
+like "all of them" "\"d31\"" "$out"
+watch_paths 33
+run timeout 120 "$weft" start --aiwg </dev/null
+exits "one more is refused" 1
+like "in words" ".aiwg/daemon.json:1:38: watch.paths names 33 paths, and 32 can be watched" "$err"
 echo '{"daemon": ' >.aiwg/daemon.json
 daemon start --aiwg
 exits "a file that is no JSON means the defaults" 0

@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 """F3, F5 and F16 on the real program: a disk that takes no more, one that gives back something else than it was given, and
 files that somebody deletes, empties or replaces, before a start or under a running daemon."""
+import contextlib
 import http.client
 import json
 import os
 import resource
+import sqlite3
 import subprocess
 import sys
 
@@ -262,6 +264,32 @@ def what_is_put_back_goes_on():
         assert [e for e in hub.events() if e["type"] == "hub.recovered"]
 
 
+def a_log_emptied_by_sqlite_does_no_harm():
+    """What `sqlite3 weft.db 'PRAGMA wal_checkpoint(TRUNCATE)'` does, and tools that make backups."""
+    def emptied(hub):
+        with contextlib.closing(sqlite3.connect(path_of(hub, ""))) as stranger:
+            busy, pages, _ = stranger.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return busy == 0 and pages == 0 and os.path.getsize(path_of(hub, "-wal")) == 0
+
+    with Hub(PAUSED) as hub:
+        connection = hub.start().connect()
+        tasks = []
+        for asks in False, True, False:
+            tasks.append(connection.call("task.submit", prompt=f"task {len(tasks)}")["taskId"])
+            wait_until("the log is empty", lambda: emptied(hub))
+            if asks:
+                wait_until("it is ready", lambda: readyz(hub)[0] == 200)
+            tasks.append(connection.call("task.submit", prompt=f"task {len(tasks)}")["taskId"])
+            assert readyz(hub)[0] == 200
+        hub.kill()
+        connection = hub.start().connect()
+        for task in tasks:
+            connection.call("task.get", taskId=task)
+        wait_until("the log is empty", lambda: emptied(hub))
+        assert hub.stop() == 0
+        assert not os.path.exists(path_of(hub, "-wal")), "it did not stop cleanly"
+
+
 def setting_aside_keeps_everything():
     with Hub(dict(PAUSED, store={"on_damage": "quarantine"})) as hub:
         epochs = set()
@@ -304,4 +332,4 @@ def read_only_is_said():
 
 main([full_disk_is_an_error_and_passes, damage_is_refused_in_words, damage_is_put_aside_when_told_to,
       what_is_gone_is_missed, nothing_is_acknowledged_into_nothing, what_is_put_back_goes_on,
-      setting_aside_keeps_everything, read_only_is_said])
+      a_log_emptied_by_sqlite_does_no_harm, setting_aside_keeps_everything, read_only_is_said])

@@ -123,6 +123,8 @@ const hub = await startHub({
     keys: { url: await at({}) + '?key=secret-in-the-query', headers: { Authorization: 'Bearer secret-in-a-header' } },
     noisy: program(`${polite}console.log('Welcome!'); console.log('[1,2]'); console.error('a line \\u001b[2J for the log');
         const call = message => { console.log('not json {'); say({ id: message.id, result: { content: [{ type: 'text', text: 'fine' }] } }); };`),
+    says: program(`${polite}const call = message => say({ id: message.id, content: [] });`),
+    saysOver: { url: await at({ 'tools/call': ({ json }) => json({ content: [] }) }) },
     dies: program(`${polite}const call = () => process.exit(3);`),
     huge: program(`${polite}const call = message => { const piece = 'x'.repeat(1 << 20); process.stdout.write('{"jsonrpc":"2.0","id":' + message.id + ',"result":"'); for (let i = 0; i < 40; i++) process.stdout.write(piece); process.stdout.write('"}\\n'); };`),
     silent: program('setInterval(() => {}, 1000); process.on("SIGTERM", () => {});'),
@@ -151,6 +153,10 @@ test('events without end are waited for as long as was said', async () => {
 });
 test('an answer that is too large', async () => check(/too large/.test((await failure('gigantic')).why), 'it says so'));
 test('an answer to something else', async () => check(/without an answer/.test((await failure('wrong')).why), 'it says so'));
+test('an answer with neither result nor error', async () => {
+    for (const name of ['says', 'saysOver'])
+        check(/not valid/.test((await failure(name)).why), 'it says so');
+});
 test('a page instead of an answer', async () => void await failure('page'));
 test('calls without end', async () => check(/too many messages/.test((await failure('flood')).why), 'the server is ended'));
 test('questions without end', async () => {
@@ -221,7 +227,7 @@ test('what is not used is ended, also when it does not want to', async () => {
 });
 test('the hub is well', async () => {
     const { servers } = await hub.call('mcp/servers');
-    check(servers.length === 19, `${servers.length} servers`);
+    check(servers.length === 21, `${servers.length} servers`);
     same((await call('misfit', { n: 1 })).structuredContent, { n: 1 });
 });
 

@@ -10,6 +10,7 @@ import { check, run, skip, source, test } from './kit.mjs';
 const LEFT_OUT = {
     'when the other side closes, open calls are lost and open requests can still be answered': 'a WebSocket has no half-close',
     'a server that ends no line is understood by a peer that does not wait for the end, one answer at a time or several at once': 'frames have an end',
+    'likewise one with neither result nor error; without such a call it is an invalid request': 'client and server know nothing of each other: the call fails, and the server refuses the message, too',
     'protocols without batches refuse them with one error': 'a dialect of the hub',
     'a batch at its limit, and one over it': 'the limit is 1000 and not an option; webjs_hostile.mjs reaches it',
     'answers of a batch over their limit become errors, item by item': 'a page does not measure its answers',

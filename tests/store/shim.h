@@ -46,6 +46,7 @@ typedef struct shim {
     int fail_with; /* SQLite's code */
     bool with_reads;
     int clock_off_s; /* of the times of its files */
+    int cut_at;      /* the sync of a log, from now, after which somebody empties it; 0 none */
     shim_disk disks[SHIM_FILES];
 } shim;
 
@@ -131,9 +132,12 @@ static inline int shim_sync(sqlite3_file *file, int flags) {
     int rc = disk && shim_fails() ? SQLITE_IOERR_FSYNC : SQLITE_OK;
     if (disk && rc == SQLITE_OK)
         shim_copy(&disk->synced, &disk->now);
+    bool cut = disk && strstr(disk->path, "-wal") && shim_one.cut_at && --shim_one.cut_at == 0;
     pthread_mutex_unlock(&shim_one.lock);
     if (disk && shim_one.clock_off_s)
         shim_set_clock(disk->path);
+    if (cut && truncate(disk->path, 0) < 0)
+        abort();
     return rc;
 }
 
@@ -234,7 +238,7 @@ static inline void shim_reset(void) {
         memset(&shim_one.disks[i], 0, sizeof shim_one.disks[i]);
     }
     shim_one.count = shim_one.fail_at = shim_one.fail_for = 0;
-    shim_one.clock_off_s = 0;
+    shim_one.clock_off_s = shim_one.cut_at = 0;
     shim_one.fail_with = SQLITE_IOERR_WRITE;
     shim_one.with_reads = false;
 }

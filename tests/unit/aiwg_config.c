@@ -79,6 +79,11 @@ TEST(translations) {
          "/automation/rules/0",
          "{\"aiwg\":{},\"trigger\":null,\"id\":\"r\",\"enabled\":true,\"requiresApproval\":true,\"cooldownMs\":0,"
          "\"conditions\":[]}"},
+        {"{\"rules\": [{\"cooldownMs\": \"5000\"}]}", "/automation/rules/0/cooldownMs", "5000"},
+        {"{\"rules\": [{\"cooldownMs\": \" 1e3 \"}]}", "/automation/rules/0/cooldownMs", "1000"},
+        {"{\"rules\": [{\"cooldownMs\": \"5000 ms\"}]}", "/automation/rules/0/cooldownMs", "0"},
+        {"{\"rules\": [{\"cooldownMs\": \"-1\"}]}", "/automation/rules/0/cooldownMs", "0"},
+        {"{\"rules\": [{\"cooldownMs\": \"[7]\"}]}", "/automation/rules/0/cooldownMs", "0"},
         {"{\"rules\": [{\"id\": \"r\", \"trigger\": {\"source\": \"schedule\", \"type\": \"cron.fired\"}}]}",
          "/automation/rules/0/trigger", "{\"source\":\"scheduler\",\"type\":\"cron.fired\"}"},
         {"{\"rules\": [{\"trigger\": {}}]}", "/automation/rules/0/trigger", "{\"type\":\"*\"}"},

@@ -291,6 +291,24 @@ TEST(formats) {
 }
 
 /* Names of 64 digits. */
+/* git reads these in every folder, and waits for ever for what is a pipe. */
+TEST(pipes_that_git_reads) {
+    static const char *const names[] = {"repo/.gitignore", "repo/sub/.gitignore", "repo/sub/.gitattributes"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        snapshot_world s;
+        char before[WEFT_SNAPSHOT_HEX];
+        snapshot_world_begin(&s);
+        CHECK_INT(mkfifo(at(&s.w, names[i]), 0600), 0);
+        put(&s.w, "repo/sub/new", "new\n");
+        CHECK_INT(snapshot_world_take(&s, "task-0001.before", before), -ENOTSUP);
+        if (!CHECK(strstr(s.message, names[i] + strlen("repo/")) && strstr(s.message, "pipe")))
+            printf("  %s: %s\n", names[i], s.message);
+        CHECK_INT(unlink(at(&s.w, names[i])), 0);
+        CHECK_INT(snapshot_world_take(&s, "task-0001.before", before), 0);
+        snapshot_world_end(&s);
+    }
+}
+
 TEST(sha256) {
     snapshot_world s;
     char before[WEFT_SNAPSHOT_HEX], large[200];
@@ -606,8 +624,9 @@ TEST(memory_that_is_short) {
 }
 
 TEST_MAIN(CASE(what_differs) CASE(the_repository_is_left_alone) CASE(kept_and_forgotten) CASE(a_start_sweeps)
-              CASE(without_a_repository) CASE(large_files) CASE(kinds_of_repositories) CASE(formats) CASE(sha256)
-                  CASE(dubious_ownership) CASE(repositories_inside) CASE(hidden_files) CASE(tracked_though_ignored)
-                      CASE(kinds_of_names_change) CASE(a_damaged_index) CASE(our_git_folder) CASE(folders_of_somebody_else)
-                          CASE(no_git) CASE(many_share_one) CASE(who_waits_does_not_wait_for_ever) CASE(too_many_wait)
-                              CASE(too_much) CASE(memory_that_is_short))
+              CASE(without_a_repository) CASE(large_files) CASE(kinds_of_repositories) CASE(formats)
+                  CASE(pipes_that_git_reads) CASE(sha256) CASE(dubious_ownership) CASE(repositories_inside)
+                      CASE(hidden_files) CASE(tracked_though_ignored) CASE(kinds_of_names_change) CASE(a_damaged_index)
+                          CASE(our_git_folder) CASE(folders_of_somebody_else) CASE(no_git) CASE(many_share_one)
+                              CASE(who_waits_does_not_wait_for_ever) CASE(too_many_wait) CASE(too_much)
+                                  CASE(memory_that_is_short))

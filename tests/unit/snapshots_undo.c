@@ -3,11 +3,13 @@
 
 #include "snapshot_world.h"
 
-static void check_file(const snapshot_world *s, const char *path, const char *want) {
+static bool check_file(const snapshot_world *s, const char *path, const char *want) {
     char is[4096];
     small_file(at(&s->w, path), is, sizeof is);
-    if (!CHECK(strcmp(is, want) == 0 && is_there(&s->w, path) == (*want != '\0')))
+    bool right = CHECK(strcmp(is, want) == 0 && is_there(&s->w, path) == (*want != '\0'));
+    if (!right)
         printf("  %s is \"%s\"\n", path, is);
+    return right;
 }
 
 static unsigned mode_at(const snapshot_world *s, const char *path) {
@@ -214,6 +216,55 @@ TEST(ignored_before) {
     test_row(NULL);
 }
 
+/* Likewise by the rules that are in no folder of the project: the repository's own, and those of the user's file. */
+TEST(ignored_before_outside_of_the_tree) {
+    static const struct {
+        const char *exclude, *later; /* in .git/info/exclude */
+        bool edits;                  /* a .gitignore, too */
+        const char *said;            /* of what changed */
+        const char *new;             /* what the task made, afterwards */
+    } rows[] = {
+        {".env\n", ".env\n", false, "A made +1-0", ""},
+        {".env\n", "# none\n", false, "A .env +1-0|A made +1-0", ""},
+        {".env\n", NULL, false, "A .env +1-0|A made +1-0", ""},
+        {"/.env", "", true, "A .env +1-0|M .gitignore +1-1|A made +1-0", ""},
+        {"*\n!/made\n!/sub\n", "x\n", false, "A .env +1-0|A made +1-0", ""},
+        {".env\n", ".env\nmade\n", false, "", "made\n"}, /* it is ignored now, so it is no change */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        snapshot_world s;
+        char before[WEFT_SNAPSHOT_HEX], after[WEFT_SNAPSHOT_HEX];
+        snapshot_world_begin(&s);
+        put(&s.w, "excludes", "*.key\n");
+        GIT(&s.w, "config", "core.excludesFile", at(&s.w, "excludes"));
+        put(&s.w, "repo/.gitignore", "*.o\n");
+        GIT(&s.w, "add", "-f", ".gitignore");
+        put(&s.w, "repo/.env", "secret\n");
+        put(&s.w, "repo/a.key", "key\n");
+        put(&s.w, "repo/.git/info/exclude", rows[i].exclude);
+        CHECK_INT(snapshot_world_take(&s, "task-0001.before", before), 0);
+        put(&s.w, "repo/made", "made\n");
+        if (rows[i].edits)
+            put(&s.w, "repo/.gitignore", "*.obj\n");
+        if (rows[i].later)
+            put(&s.w, "repo/.git/info/exclude", rows[i].later);
+        else
+            unlink(at(&s.w, "repo/.git/info/exclude"));
+        CHECK_INT(snapshot_world_take(&s, "task-0001.after", after), 0);
+        CHECK_INT(COMPARE(&s, .from = before, .to = after), 0);
+        bool right = CHECK_SNAP_SAID(&s, rows[i].said);
+        CHECK_INT(UNDO(&s, .before = before, .after = after), 0);
+        right &= CHECK_SNAP_SAID(&s, "");
+        right &= check_file(&s, "repo/.env", "secret\n");
+        right &= check_file(&s, "repo/a.key", "key\n");
+        right &= check_file(&s, "repo/.gitignore", "*.o\n");
+        right &= check_file(&s, "repo/made", rows[i].new);
+        if (!right)
+            printf("  row %zu\n", i);
+        snapshot_world_end(&s);
+    }
+}
+
 /* A link, or another folder, in the place of the project's: nothing is written where it leads. */
 TEST(another_folder_in_its_place) {
     for (int i = 0; i < 3; i++) {
@@ -384,6 +435,7 @@ TEST(memory_that_is_short) {
 }
 
 TEST_MAIN(CASE(back_and_forth) CASE(what_others_did_stays) CASE(conflicts) CASE(something_in_the_way)
-              CASE(links_are_not_followed) CASE(folders_and_files) CASE(ignored_before) CASE(another_folder_in_its_place)
-                  CASE(what_is_not_stored_is_refused) CASE(converted_files) CASE(shared_changes) CASE(interrupted)
-                      CASE(memory_that_is_short))
+              CASE(links_are_not_followed) CASE(folders_and_files) CASE(ignored_before)
+                  CASE(ignored_before_outside_of_the_tree) CASE(another_folder_in_its_place)
+                      CASE(what_is_not_stored_is_refused) CASE(converted_files) CASE(shared_changes) CASE(interrupted)
+                          CASE(memory_that_is_short))

@@ -1,5 +1,6 @@
 /* The files of a journal are deleted, replaced or changed while it is open (F16): nothing more is acknowledged, it is told,
  * and the next start has every acknowledged event or says what is missing. */
+#include <sched.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
 
@@ -257,6 +258,176 @@ TEST(an_older_journal_that_is_restored_takes_nothing_more) {
     }
 }
 
+/* ---- a log that was copied back and emptied ---- */
+
+static sqlite3 *open_as_stranger(const scene *s) {
+    sqlite3 *db = NULL;
+    if (sqlite3_open(s->world.path, &db) != SQLITE_OK)
+        abort();
+    while (sqlite3_exec(db, "SELECT count(*) FROM state", NULL, NULL, NULL) != SQLITE_OK)
+        sched_yield(); /* before it has read, it does not know of the log */
+    sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *) NULL);
+    return db;
+}
+
+/* What a backup tool does, or a person with sqlite3 and PRAGMA wal_checkpoint(TRUNCATE). */
+static void empty_as_sqlite_does(const scene *s) {
+    sqlite3 *db = open_as_stranger(s);
+    struct stat info = {0};
+    char name[160];
+    int rc;
+    while ((rc = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL)) == SQLITE_BUSY)
+        sched_yield(); /* the store is still at it */
+    name_of(s, "-wal", name);
+    if (rc != SQLITE_OK || sqlite3_close(db) != SQLITE_OK || stat(name, &info) < 0 || info.st_size != 0)
+        abort();
+}
+
+/* Nothing in the log is needed any more, and SQLite still counts on it. */
+static void wait_until_copied_back(const scene *s) {
+    sqlite3 *db = open_as_stranger(s);
+    int pages = 0, copied = -1;
+    while (pages != copied) {
+        int rc = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages, &copied);
+        if (rc != SQLITE_OK && rc != SQLITE_BUSY)
+            abort();
+    }
+    if (sqlite3_close(db) != SQLITE_OK)
+        abort();
+}
+
+/* Are these files, as they lie there, enough? The mark says how far they must reach. */
+static bool can_be_found_after_a_kill(const scene *s, uint64_t events) {
+    static const char *const suffixes[] = {"", "-wal", "-mark"};
+    scene found;
+    world_init(&found.world, &weft__sqlite);
+    for (size_t i = 0; i < 3; i++) {
+        char from[160], to[160];
+        name_of(s, suffixes[i], from);
+        name_of(&found, suffixes[i], to);
+        copy_file(from, to, 0);
+    }
+    bool right = CHECK(world_open(&found.world)) && CHECK_STR(found.world.why, "");
+    right = right && CHECK_INT(events_there(&found), events);
+    world_done(&found.world);
+    return right;
+}
+
+TEST(a_log_that_was_copied_back_and_emptied_does_no_harm) {
+    scene s;
+    REQUIRE(open_scene(&s));
+    for (uint64_t i = 0; i < 5; i++) {
+        empty_as_sqlite_does(&s);
+        CHECK_INT(world_append(&s.world, "a", "x"), 0);
+        CHECK_INT(weft__store_look(s.world.store), 0);
+        CHECK_INT(world_append(&s.world, "b", "x"), 0);
+        CHECK(can_be_found_after_a_kill(&s, ALL + 2 * (i + 1)));
+    }
+    empty_as_sqlite_does(&s);
+    world_reopen(&s.world);
+    CHECK_STR(s.world.why, "");
+    CHECK_INT(events_there(&s), ALL + 10);
+    world_done(&s.world);
+}
+
+/* Nobody sends work to a hub that is not ready, so the store finds out by being looked at. */
+TEST(a_log_that_was_emptied_is_looked_into_without_an_append) {
+    scene s;
+    REQUIRE(open_scene(&s));
+    empty_as_sqlite_does(&s);
+    int64_t until = weft__clock_ns() + (int64_t) WORLD_PATIENCE_MS * 1000000;
+    while (weft__store_look(s.world.store) < 0 && weft__clock_ns() < until)
+        sched_yield();
+    CHECK_INT(weft__store_look(s.world.store), 0);
+    world_done(&s.world);
+}
+
+/* Whoever empties it by hand leaves SQLite's index as it was: what is written next would lie behind a hole, where no start
+ * looks for it. Also if nothing is missing, and whatever SQLite did before. */
+TEST(a_log_that_was_emptied_by_hand_takes_nothing) {
+    for (int round = 0; round < 8; round++) {
+        scene s;
+        REQUIRE(open_scene(&s));
+        bool emptied_before = round & 1, copied = round & 2, another = round & 4;
+        if (emptied_before) {
+            empty_as_sqlite_does(&s);
+            CHECK_INT(world_append(&s.world, "a", "x"), 0);
+        }
+        if (copied)
+            wait_until_copied_back(&s);
+        if (another)
+            replace_one(&s, "");
+        empty_one(&s, "-wal");
+        CHECK_INT(weft__store_look(s.world.store), -ESTALE);
+        bool right = CHECK_INT(world_append(&s.world, "a", "x"), -ESTALE);
+        right &= CHECK_INT(world_append(&s.world, "b", "x"), -ESTALE);
+        right &= CHECK_INT(weft__store_look(s.world.store), -ESTALE);
+        right &= next_start_is_right(&s);
+        world_done(&s.world);
+        if (!right)
+            printf("  round %d\n", round);
+    }
+}
+
+/* By hand and in the midst of the first transaction after SQLite had emptied it: after the new log's header was written, and
+ * after all of it was. */
+TEST(a_new_log_that_is_cut_off_at_once_is_missed) {
+    for (int sync = 1; sync <= 2; sync++) {
+        scene s;
+        shim_reset();
+        REQUIRE(open_scene_on(&s, "shim"));
+        empty_as_sqlite_does(&s);
+        shim_one.cut_at = sync;
+        bool right = CHECK(world_append(&s.world, "a", "x") < 0) && CHECK_INT(shim_one.cut_at, 0);
+        right &= CHECK_INT(world_append(&s.world, "b", "x"), -ESTALE);
+        right &= next_start_is_right(&s);
+        world_done(&s.world);
+        if (!right)
+            printf("  at sync %d\n", sync);
+    }
+    shim_reset();
+}
+
+/* As SQLite empties it, and something else happened as well. */
+TEST(a_log_that_was_emptied_hides_nothing_else) {
+    static const struct {
+        const char *name;
+        void (*act)(const scene *s, const char *suffix);
+        const char *suffix;
+    } also[] = {
+        {"the database is deleted", delete_one, ""},
+        {"the database is replaced", replace_one, ""},
+        {"the mark is deleted", delete_one, "-mark"},
+        {"an older copy is put over it", overwrite_one, ""},
+    };
+    for (size_t i = 0; i < sizeof also / sizeof also[0]; i++) {
+        scene s;
+        REQUIRE(open_scene(&s));
+        empty_as_sqlite_does(&s);
+        also[i].act(&s, also[i].suffix);
+        bool right = CHECK_INT(world_append(&s.world, "a", "x"), -ESTALE);
+        right &= CHECK_INT(world_append(&s.world, "b", "x"), -ESTALE);
+        right &= CHECK_INT(weft__store_look(s.world.store), -ESTALE);
+        right &= next_start_is_right(&s);
+        world_done(&s.world);
+        if (!right)
+            printf("  %s\n", also[i].name);
+    }
+}
+
+TEST(an_older_journal_that_is_restored_and_emptied_takes_nothing_more) {
+    scene s;
+    REQUIRE(open_scene(&s));
+    restore_older(&s);
+    empty_as_sqlite_does(&s);
+    CHECK_INT(world_append(&s.world, "a", "x"), -ESTALE);
+    CHECK_INT(world_append(&s.world, "a", "x"), -ESTALE);
+    s.world.store = weft__store_close(s.world.store);
+    CHECK_INT(weft__store_open(s.world.kind, &s.world.opts, &s.world.store, s.world.why), -EUCLEAN);
+    CHECK(strstr(s.world.why, "lost its end"));
+    world_done(&s.world);
+}
+
 /* The log's time is what our own last write made it, however long ago that was: otherwise it would count as somebody else's,
  * and after a few of these times are not believed any more. */
 TEST(our_own_writes_are_known_as_ours) {
@@ -292,4 +463,11 @@ TEST(our_own_writes_are_known_by_another_clock) {
 
 TEST_MAIN(CASE(nothing_is_acknowledged_that_nobody_would_find) CASE(what_is_put_back_goes_on) CASE(a_touch_does_no_harm)
               CASE(a_transaction_of_a_strangers_does_no_harm) CASE(an_older_journal_that_is_restored_takes_nothing_more)
-                  CASE(our_own_writes_are_known_as_ours) CASE(our_own_writes_are_known_by_another_clock))
+                  CASE(a_log_that_was_copied_back_and_emptied_does_no_harm)
+                      CASE(a_log_that_was_emptied_is_looked_into_without_an_append)
+                          CASE(a_log_that_was_emptied_by_hand_takes_nothing)
+                              CASE(a_new_log_that_is_cut_off_at_once_is_missed)
+                                  CASE(a_log_that_was_emptied_hides_nothing_else)
+                                      CASE(an_older_journal_that_is_restored_and_emptied_takes_nothing_more)
+                                          CASE(our_own_writes_are_known_as_ours)
+                                              CASE(our_own_writes_are_known_by_another_clock))

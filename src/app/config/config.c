@@ -194,6 +194,15 @@ static int default_foreign(const weft_alloc *alloc, weft_doc **ret) {
     return r;
 }
 
+/* To watch some of them would be to miss what happens in the others. */
+static int refuse_paths(loading *self, const weft_config_file *file) {
+    weft_json paths = weft_pointer(weft_doc_root(file->doc), "/watch/paths");
+    weft__config_say(&(weft_checking){.to = self->to, .file = file, .where = file->path}, &paths, true,
+                     "watch.paths names %zu paths, and %d can be watched; name a folder that has several of them",
+                     weft__aiwg_paths(weft_doc_root(file->doc)), WEFT_AIWG_PATHS);
+    return note_mistake(self, -EBADMSG);
+}
+
 /* A file that is not there, or is no JSON, says what AIWG would do without one. */
 static int load_foreign(loading *self, weft_config_file *file, const char *path) {
     weft_doc *doc;
@@ -203,6 +212,8 @@ static int load_foreign(loading *self, weft_config_file *file, const char *path)
     int r = weft__config_read(file, path, true, self->to, alloc);
     if (r < 0 && r != -EBADMSG)
         return note_mistake(self, r);
+    if (r > 0 && weft__aiwg_paths(weft_doc_root(file->doc)) > WEFT_AIWG_PATHS)
+        return refuse_paths(self, file);
     bool broken = r < 0; /* that was said; AIWG goes on with its defaults, too */
     file->strange = r > 0 && self->trust && !weft__trust_has_config(self->trust, file->text, file->len);
     r = r > 0 ? weft__aiwg_config(weft_doc_root(file->doc), alloc, &doc) : default_foreign(alloc, &doc);

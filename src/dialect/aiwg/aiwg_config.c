@@ -57,9 +57,19 @@ void weft__translate_name(weft_translation *self, const weft_json *name) {
 /* ---- tasks ---- */
 
 /* As JavaScript's "value || fallback" for a number, within bounds. */
+/* A text that is a number counts as one wherever JavaScript compares or multiplies it. 0: it is none. */
+static double number_in(const char *text) {
+    weft_doc *doc = NULL;
+    double number = 0;
+    if (weft_doc_parse(text, strlen(text), NULL, &doc) == 0)
+        number = weft_num_of(weft_doc_root(doc), 0);
+    weft_doc_free(doc);
+    return number;
+}
+
 double weft__translate_number(const weft_json *file, const char *pointer, double fallback, double max) {
     weft_json value = weft_pointer(file, pointer);
-    double number = weft_num_of(&value, 0);
+    double number = weft_typeof(&value) == WEFT_STRING ? number_in(weft_str_of(&value, "")) : weft_num_of(&value, 0);
     return number > 0 ? (number < max ? number : max) : fallback;
 }
 

@@ -5,8 +5,6 @@
 
 #include "aiwg_translate.h"
 
-/* As many as a list of the configuration has room for. */
-#define MAX_PATHS 32
 #define USUAL_DEBOUNCE_MS 500
 #define MAX_DEBOUNCE_MS 3600000
 
@@ -28,15 +26,26 @@ static weft_val path_of(const weft_json *entry) {
 }
 
 static void put_paths(weft_translation *self, const weft_json *paths) {
-    size_t count = 0;
-    for (weft_iter it = weft_iterate(paths); count < MAX_PATHS && weft_next(&it);) {
+    for (weft_iter it = weft_iterate(paths); weft_next(&it);) {
         weft_val path = path_of(&it.value);
         if (path.kind == WEFT_VAL_NONE)
             continue;
         weft__translate_separator(self);
         weft__translate_val(self, path);
-        count++;
     }
+}
+
+static bool is_watch_on(const weft_json *watch) {
+    weft_json paths = weft_get(watch, "paths");
+    return weft_get_bool(watch, "enabled", false) && weft_count(&paths) > 0;
+}
+
+size_t weft__aiwg_paths(const weft_json *file) {
+    weft_json watch = weft_get(file, "watch"), paths = weft_get(&watch, "paths");
+    size_t count = 0;
+    for (weft_iter it = weft_iterate(&paths); is_watch_on(&watch) && weft_next(&it);)
+        count += path_of(&it.value).kind != WEFT_VAL_NONE;
+    return count;
 }
 
 /* The entry's own list, or else the one beside the paths. */
@@ -75,19 +84,16 @@ static void put_watch_row(weft_translation *self, const weft_json *entry, const 
 
 void weft__translate_watch(weft_translation *self, const weft_json *watch) {
     weft_json paths = weft_get(watch, "paths");
-    bool on = weft_get_bool(watch, "enabled", false) && weft_count(&paths) > 0;
-    size_t count = 0;
+    bool on = is_watch_on(watch);
     weft__translate_raw(self, on ? ",\"watch\":true" : ",\"watch\":false");
     if (!on)
         return;
     weft__translate_raw(self, ",\"watch_paths\":[");
     put_paths(self, &paths);
     weft__translate_raw(self, "],\"watches\":[");
-    for (weft_iter it = weft_iterate(&paths); count < MAX_PATHS && weft_next(&it);)
-        if (path_of(&it.value).kind != WEFT_VAL_NONE) {
+    for (weft_iter it = weft_iterate(&paths); weft_next(&it);)
+        if (path_of(&it.value).kind != WEFT_VAL_NONE)
             put_watch_row(self, &it.value, watch);
-            count++;
-        }
     weft__translate_raw(self, "]," IGNORED ",\"gitignore\":false,\"settle_ms\":");
     weft__translate_val(
         self, weft_int((int64_t) weft__translate_number(watch, "/debounce_ms", USUAL_DEBOUNCE_MS, MAX_DEBOUNCE_MS)));

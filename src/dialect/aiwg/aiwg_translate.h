@@ -18,7 +18,7 @@ void weft__translate_val(weft_translation *self, weft_val value);
 /* A comma, unless it is the first. */
 void weft__translate_separator(weft_translation *self);
 void weft__translate_name(weft_translation *self, const weft_json *name);
-/* As JavaScript's "value || fallback" for a number, within bounds. */
+/* As JavaScript's "value || fallback" for a number or a text that is one, within bounds. */
 double weft__translate_number(const weft_json *file, const char *pointer, double fallback, double max);
 
 /* ---- aiwg_config_rules.c ---- */

@@ -19,7 +19,7 @@
 #define MAX_ARGS 48
 #define MAX_EXTRA 8
 #define OUTPUT (64u << 10)
-#define EXCLUDES_MAX (256u << 10) /* bytes of a repository's info/exclude */
+#define PIPE_MS 1000 /* of a program of git, until it is asked whether it waits for a pipe */
 
 /* Files as they are: whatever a .gitattributes says, nothing is converted, and no driver is looked for. */
 static const char attributes[] = "* -text -ident -filter -working-tree-encoding !diff !merge !eol\n";
@@ -108,6 +108,19 @@ static void add_own_place(snap *s, extra *more, const char *index, const char *w
         add_extra(s, more, "GIT_ALTERNATE_OBJECT_DIRECTORIES", own_objects);
 }
 
+static bool waits_for_pipe(void *ctx) {
+    const snap *s = ctx;
+    char path[PATH_MAX];
+    return s->own->root >= 0 && weft__snap_find_pipe(s->own->root, path);
+}
+
+static bool refuse_pipe(snap *s, const char *name) {
+    char path[PATH_MAX];
+    if (!weft__snap_find_pipe(s->own->root, path))
+        return weft__snap_refuse(s, -ETIMEDOUT, "git %s took too long", name);
+    return weft__snap_refuse(s, -ENOTSUP, "%.300s is not a file but a pipe, and git waits for it for ever; remove it", path);
+}
+
 static int run_with(snap *s, const snap_run *run, char *const *made, const extra *more) {
     const snap_place *place = &s->own->place;
     const char *paths = run->magic ? "--no-pager" : "--literal-pathspecs";
@@ -148,6 +161,9 @@ static int run_with(snap *s, const snap_run *run, char *const *made, const extra
             .max_output = run->max_output ? run->max_output : OUTPUT,
             .timeout_ms = s->own->run_ms,
             .cancel = s->own->cancel,
+            .is_stuck = waits_for_pipe,
+            .ctx = s,
+            .ask_ms = PIPE_MS,
         },
         &s->end);
     weft__free(s->own->alloc, env);
@@ -183,6 +199,8 @@ bool weft__snap_git(snap *s, const snap_run *run) {
         return weft__snap_fail(s, r);
     if (s->end.cancelled)
         return weft__snap_fail(s, -ECANCELED);
+    if (s->end.stuck)
+        return refuse_pipe(s, name);
     if (s->end.timed_out)
         return weft__snap_refuse(s, -ETIMEDOUT, "git %s took too long", name);
     if (s->end.truncated)
@@ -347,27 +365,35 @@ static int write_small(const char *folder, const char *name, weft_bytes a, weft_
     return good ? 0 : -EIO;
 }
 
-/* What the user's repository ignores by itself. What is not a small file is not read. */
-static bool copy_excludes(snap *s) {
+/* What is not a small file is not read. */
+bool weft__snap_excludes(snap *s, weft_buf *ret) {
     const snap_place *place = &s->own->place;
     char path[PATH_MAX + 32];
     struct stat st;
-    weft_buf text = {0};
     snprintf(path, sizeof path, "%s/info/exclude", place->repository.common);
     int fd = place->git ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
     int r = 0;
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= EXCLUDES_MAX) {
-        r = weft__buf_reserve(&text, s->own->alloc, EXCLUDES_MAX);
-        ssize_t n = r < 0 ? 0 : read(fd, text.data, EXCLUDES_MAX);
-        text.end = n > 0 ? (size_t) n : 0;
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= WEFT_SNAPSHOT_RULES) {
+        r = weft__buf_reserve(ret, s->own->alloc, WEFT_SNAPSHOT_RULES);
+        ssize_t n = r < 0 ? 0 : read(fd, ret->data, WEFT_SNAPSHOT_RULES);
+        ret->end = n > 0 ? (size_t) n : 0;
     }
     if (fd >= 0)
         close(fd);
-    if (r == 0)
-        r = write_small(place->own, "info/exclude", (weft_bytes){text.data ? text.data : "", text.end},
-                        (weft_bytes){excludes, sizeof excludes - 1});
-    weft__buf_done(&text, s->own->alloc);
     return r == 0 || weft__snap_fail(s, r);
+}
+
+bool weft__snap_use_excludes(snap *s, const weft_buf *text) {
+    weft_bytes theirs = {weft__buf_len(text) ? weft__buf_head(text) : "", weft__buf_len(text)};
+    int r = write_small(s->own->place.own, "info/exclude", theirs, (weft_bytes){excludes, sizeof excludes - 1});
+    return r == 0 || weft__snap_fail(s, r);
+}
+
+static bool copy_excludes(snap *s) {
+    weft_buf text = {0};
+    bool good = weft__snap_excludes(s, &text) && weft__snap_use_excludes(s, &text);
+    weft__buf_done(&text, s->own->alloc);
+    return good;
 }
 
 bool weft__snap_make_folder(snap *s, const char *path) {

@@ -4,6 +4,7 @@
  *
  *     refs/weft/FOLDER ──▶ latest                       what our index knows
  *                          b0000 ──▶ task-0001.before   64 tasks each, so that little is written for one
+ *                                    task-0001.rules
  *                                    task-0001.after  */
 #include <errno.h>
 #include <stdio.h>
@@ -186,7 +187,22 @@ static void tidy_own(snap *s) {
 
 /* ---- keeping ---- */
 
-static bool keep_in_branch(snap *s, branches *root, const char *name, const snap_keep *keeps, size_t count) {
+static bool is_before(const snap_keep *keep) {
+    return keep->tree && strcmp(keep->name + owner_len(keep->name), ".before") == 0;
+}
+
+static bool set_rules(snap *s, branches *in, const char *before, const char *rules) {
+    char name[96];
+    snprintf(name, sizeof name, "%.*s.rules", (int) owner_len(before), before);
+    if (*rules)
+        return set_branch(s, in, name, rules);
+    drop_branch(in, name);
+    return true;
+}
+
+/* rules: of what lies before. */
+static bool keep_in_branch(snap *s, branches *root, const char *name, const snap_keep *keeps, size_t count,
+                           const char *rules) {
     branches in = {0};
     branch *found = find_branch(root, name);
     char tree[WEFT_SNAPSHOT_HEX], of[16];
@@ -196,7 +212,8 @@ static bool keep_in_branch(snap *s, branches *root, const char *name, const snap
         if (strcmp(of, name) != 0)
             continue;
         if (keeps[i].tree)
-            good = set_branch(s, &in, keeps[i].name, keeps[i].tree);
+            good = set_branch(s, &in, keeps[i].name, keeps[i].tree) &&
+                   (!is_before(&keeps[i]) || set_rules(s, &in, keeps[i].name, rules));
         else
             drop_branch(&in, keeps[i].name);
     }
@@ -221,17 +238,36 @@ static bool is_first_of_branch(const snap_keep *keeps, size_t i) {
 
 bool weft__snap_keep(snap *s, const snap_keep *keeps, size_t count) {
     branches root = {0};
-    char name[16], tree[WEFT_SNAPSHOT_HEX];
-    bool good = read_kept(s) && (!*s->own->kept || read_branches(s, s->own->kept, &root));
+    char name[16], tree[WEFT_SNAPSHOT_HEX], rules[WEFT_SNAPSHOT_HEX] = "";
+    bool good = read_kept(s) && (!*s->own->kept || read_branches(s, s->own->kept, &root)), before = false;
+    for (size_t i = 0; i < count; i++)
+        before |= is_before(&keeps[i]);
+    if (good && before)
+        good = weft__snap_rules(s, rules);
     for (size_t i = 0; good && i < count; i++) {
         name_branch(keeps[i].name, name);
         if (is_first_of_branch(keeps, i))
-            good = keep_in_branch(s, &root, name, keeps, count);
+            good = keep_in_branch(s, &root, name, keeps, count, rules);
     }
     if (good && *s->own->latest)
         good = set_branch(s, &root, "latest", s->own->latest);
     good = good && (root.count == 0 || (write_branches(s, &root, tree) && write_kept(s, tree)));
     weft__free(s->own->alloc, root.list);
+    return good;
+}
+
+bool weft__snap_kept(snap *s, const char *name, char ret[WEFT_SNAPSHOT_HEX]) {
+    branches root = {0}, in = {0};
+    char of[16];
+    name_branch(name, of);
+    bool good = read_kept(s) && (!*s->own->kept || read_branches(s, s->own->kept, &root));
+    const branch *found = good ? find_branch(&root, of) : NULL;
+    if (found)
+        good = read_branches(s, found->tree, &in);
+    found = good ? find_branch(&in, name) : NULL;
+    snprintf(ret, WEFT_SNAPSHOT_HEX, "%s", found ? found->tree : "");
+    weft__free(s->own->alloc, root.list);
+    weft__free(s->own->alloc, in.list);
     return good;
 }
 

@@ -343,8 +343,8 @@ static bool read_shared(snap *s, const weft_undo *undo, snap_entries lists[], si
 static bool decide_each(snap *s, const weft_undo *undo, snap_entries *entries, const snap_entries *since,
                         const snap_entries *shared, size_t count, snap_plan *plan, snap_conflicts *conflicts) {
     bool *ignored = weft__zalloc(s->own->alloc, (entries->count + 1) * sizeof *ignored);
-    bool good =
-        ignored ? undo->redo || weft__snap_ignored_by(s, undo->before, entries, ignored) : weft__snap_fail(s, -ENOMEM);
+    bool good = ignored ? undo->redo || weft__snap_ignored_by(s, undo->owner, undo->before, entries, ignored)
+                        : weft__snap_fail(s, -ENOMEM);
     for (size_t i = 0; good && i < entries->count; i++) {
         const char *path = entries->list[i].path;
         bool found = false;

@@ -26,6 +26,7 @@
 #define WEFT_SNAPSHOT_DIFF_ALL (256u << 20) /* of a diff that is read in pages */
 #define WEFT_SNAPSHOT_UNDO_FILES 50000      /* of one undo */
 #define WEFT_SNAPSHOT_CONTEXT 1000          /* lines around a change */
+#define WEFT_SNAPSHOT_RULES (256u << 10)    /* bytes of a repository's info/exclude; a larger one is not read */
 #define WEFT_SNAPSHOT_WAITING 256           /* calls that have not begun */
 
 typedef struct weft_snapshots weft_snapshots;
@@ -61,7 +62,8 @@ weft_snapshots *weft__snapshots_free(weft_snapshots *snapshots);
 /* ---- taking one ---- */
 
 /* r: -ETIMEDOUT it took too long (it goes on, and the next one is quicker), -ENOENT git is not installed, -EFBIG too much,
- * -EREMOTEIO git or the repository refuses; message is a sentence for people, "" with r 0. Borrowed. */
+ * -EREMOTEIO git or the repository refuses, -ENOTSUP git cannot read the project's rules; message is a sentence for people,
+ * "" with r 0. Borrowed. */
 typedef struct weft_snapshot {
     int r;
     const char *message;

@@ -119,9 +119,18 @@ weft_bytes weft__snap_output(const snap *s);
 bool weft__snap_take_hex(snap *s, char ret[WEFT_SNAPSHOT_HEX]);
 bool weft__snap_is_hex(const char *text);
 
+/* What the user's repository ignores by itself, in info/exclude; and having ours ignore that. */
+bool weft__snap_excludes(snap *s, weft_buf *ret);
+bool weft__snap_use_excludes(snap *s, const weft_buf *text);
+
 bool weft__snap_make_folder(snap *s, const char *path);
 /* A ref that is to be changed, "refs/heads/x": refused in words when what git writes about it would go elsewhere. */
 bool weft__snap_logs_are_plain(snap *s, const char *ref);
+
+/* ---- snapshot_pipes.c ---- */
+
+/* A named pipe that git reads in a folder beneath root, as a path from there. */
+bool weft__snap_find_pipe(int root, char ret[PATH_MAX]);
 
 /* ---- worktree_make.c ---- */
 
@@ -149,8 +158,10 @@ typedef struct snap_keep {
     const char *name; /* "task-0001.before" */
     const char *tree; /* NULL: no longer. Then a name without "." means all of its owner's */
 } snap_keep;
-/* All of them, and the latest, in one step. */
+/* All of them, and the latest, in one step. With "task-0001.before" also "task-0001.rules", what is ignored now. */
 bool weft__snap_keep(snap *s, const snap_keep *keeps, size_t count);
+/* The tree that is kept under this name; "": none is. */
+bool weft__snap_kept(snap *s, const char *name, char ret[WEFT_SNAPSHOT_HEX]);
 /* The ref that keeps the snapshots of a folder. */
 void weft__snap_ref_of(const char *folder, char ret[48]);
 /* The owners of everything that is kept, each ends with NUL. */
@@ -200,7 +211,10 @@ bool weft__snap_remove_whole(snap *s, const char *path);
  * rules of the tree that they are new since, which are asked only when the rules have changed. ret has a place for each of
  * the entries, all false. */
 bool weft__snap_ignored_now(snap *s, const snap_entries *entries, bool *ret);
-bool weft__snap_ignored_by(snap *s, const char *tree, const snap_entries *entries, bool *ret);
+/* owner: whose snapshot the tree is. */
+bool weft__snap_ignored_by(snap *s, const char *owner, const char *tree, const snap_entries *entries, bool *ret);
+/* A tree that has what the repository ignores by itself; "": it ignores nothing so. */
+bool weft__snap_rules(snap *s, char ret[WEFT_SNAPSHOT_HEX]);
 
 /* ---- snapshot_undo.c, snapshot_apply.c ---- */
 

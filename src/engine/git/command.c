@@ -33,6 +33,7 @@ typedef struct run {
     size_t written, errors_len;
     run_step step;
     int64_t due; /* the next step; INT64_MAX: none */
+    int64_t ask; /* whether it is stuck; INT64_MAX: not any more */
     int failed;
 } run;
 
@@ -209,9 +210,10 @@ static bool read_pipe(run *r, int *fd, char *piece) {
 /* ---- waiting ---- */
 
 static int wait_ms(const run *r) {
-    if (r->due == INT64_MAX)
+    int64_t next = r->due < r->ask ? r->due : r->ask;
+    if (next == INT64_MAX)
         return -1;
-    int64_t left = r->due - now_ms();
+    int64_t left = next - now_ms();
     return left < 0 ? 0 : left > 60000 ? 60000 : (int) left;
 }
 
@@ -233,6 +235,12 @@ static bool wait_once(run *r, char *piece) {
     if (fds[CANCEL].revents) {
         r->end->cancelled = true;
         end_if_running(r);
+    }
+    if (r->ask <= now_ms()) {
+        r->ask = INT64_MAX;
+        r->end->stuck = r->step == RUNNING && r->command->is_stuck(r->command->ctx);
+        if (r->end->stuck)
+            end_if_running(r);
     }
     if (r->due <= now_ms()) {
         r->end->timed_out |= r->step == RUNNING;
@@ -295,6 +303,7 @@ int weft__command_run(const weft_command *command, weft_command_end *ret) {
         .err = -1,
         .theirs = {-1, -1, -1},
         .due = command->timeout_ms > 0 ? now_ms() + command->timeout_ms : INT64_MAX,
+        .ask = command->is_stuck ? now_ms() + command->ask_ms : INT64_MAX,
     };
     memset(ret, 0, sizeof *ret);
     ret->exit_code = -1;

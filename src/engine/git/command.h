@@ -22,11 +22,16 @@ typedef struct weft_command {
     bool read_on;       /* what is beyond is thrown away; else the program is ended */
     int64_t timeout_ms; /* 0: none */
     int cancel;         /* a descriptor: readable means end it; -1: none */
+    /* Asked once, on this thread, if it runs for longer than ask_ms: true, it waits for what will not come, and is ended.
+     * May be NULL. */
+    bool (*is_stuck)(void *ctx);
+    void *ctx;
+    int64_t ask_ms;
 } weft_command;
 
 typedef struct weft_command_end {
     int exit_code; /* -1: it did not exit by itself */
-    bool truncated, timed_out, cancelled;
+    bool truncated, timed_out, cancelled, stuck;
     weft_buf output;
     char errors[WEFT_COMMAND_ERRORS + 1]; /* ends with NUL */
 } weft_command_end;

@@ -194,7 +194,7 @@ static int watch_files(weft_sq *sq) {
     if (r >= 0)
         r = weft__files_watch(&sq->base, sq->path, "-wal", true);
     if (r >= 0)
-        sq->base.files[1].often = true;
+        sq->base.files[WEFT_SQ_LOG].often = true;
     return r < 0 ? r : weft__files_watch(&sq->base, sq->path, "-mark", false);
 }
 
@@ -212,7 +212,9 @@ static int open_or_quarantine(weft_sq *sq, const weft_store_opts *opts, char *re
     if (r < 0)
         return r;
     sqlite3_wal_hook(sq->write.db, log_grew, sq);
-    r = begin_run(sq);
+    r = weft__sq_get_int(sq->write.db, "PRAGMA page_size", &sq->page_bytes);
+    if (r >= 0)
+        r = begin_run(sq);
     if (r >= 0)
         r = weft__sq_log_gather(sq);
     if (r >= 0)
@@ -318,13 +320,13 @@ static void give_trim(weft_store *store, weft_trim_job *job) {
 
 /* A log that was deleted is copied back all the same, while we still have it open; but only into our database, and only if
  * nobody changed what is in the files. */
-static bool may_end_run(const weft_sq *sq) {
+static bool may_end_run(weft_sq *sq) {
     struct stat info = {0};
-    const weft_store_file *log = &sq->base.files[1];
+    const weft_store_file *log = &sq->base.files[WEFT_SQ_LOG];
     if (weft__file_look(&sq->base.files[0], &info) < 0)
         return false;
     memset(&info, 0, sizeof info);
-    bool log_changed = weft__file_look(log, &info) < 0 && info.st_ino == log->inode;
+    bool log_changed = weft__file_look(log, &info) < 0 && info.st_ino == log->inode && weft__sq_files_emptied(sq) < 0;
     return !log_changed && (!sq->lost || weft__files_look(&sq->base) < 0);
 }
 
@@ -349,6 +351,11 @@ static void end_run(weft_sq *sq) {
         sqlite3_db_config(conn->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, (int *) NULL);
     (void) weft__sq_mark_write(sq->mark, sq->base.epoch, (uint64_t) sq->state.head);
     (void) fdatasync(sq->mark);
+}
+
+/* What another program did to the log may be right, which only the writer can tell; and without work it would not look. */
+static void look_sqlite(weft_store *store) {
+    weft__store_worker_poke(&((weft_sq *) (void *) store)->writer);
 }
 
 static void close_sqlite(weft_store *store) {
@@ -382,6 +389,7 @@ const weft_store_kind weft__sqlite = {
     .append = give_append,
     .read = give_read,
     .trim = give_trim,
+    .look = look_sqlite,
     .close = close_sqlite,
     .free = free_sqlite,
     .raw = true,

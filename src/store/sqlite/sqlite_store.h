@@ -42,6 +42,7 @@ typedef struct weft_sq_stream {
 
 #define WEFT_SQ_PAGE_BYTES 4096 /* bytes of a page of the database */
 #define WEFT_SQ_ROWS 1024       /* of the writer's table of streams */
+#define WEFT_SQ_LOG 1           /* in the store's files; the database is the first */
 
 enum weft_sq_statement {
     WEFT_SQ_BEGIN,
@@ -143,7 +144,9 @@ typedef struct weft_sq {
     bool count_saved;                  /* no document among them, or was stored before them, without the counts */
     struct timespec began;             /* the transaction, by the wall clock's ticks */
     bool stays;                        /* SQLite's lock of a reader is kept between the groups */
+    int64_t page_bytes;                /* of the database */
     int64_t log_size;                  /* bytes of the log that were written at some time; at least so many */
+    bool log_anew;                     /* somebody emptied it, and nothing was written to it since */
     bool lost;                         /* what was written last may be gone: nothing more is stored */
     int rechecks;                      /* how often somebody else seemed to have written, and everything was right */
 } weft_sq;
@@ -224,6 +227,9 @@ int weft__sq_files_before(weft_sq *sq);
 int weft__sq_files_check(weft_sq *sq);
 /* Is the last event that is stored ours? -ESTALE for good: an older copy that was restored is whole, too. */
 int weft__sq_files_head(weft_sq *sq);
+/* Is it only that another program copied the log back and emptied it, as SQLite does? 0 yes, nothing is missing, and the log
+ * begins anew; -ESTALE. */
+int weft__sq_files_emptied(weft_sq *sq);
 /* After it, before anybody is told; or after the log was copied back. */
 int weft__sq_files_after(weft_sq *sq, bool group);
 
