@@ -59,6 +59,7 @@ static inline pid_t postgres_spawn(const char *program, char **argv) {
     prctl(PR_SET_PDEATHSIG, SIGQUIT);
     if (getppid() != parent)
         _exit(126);
+    argv[0] = path; /* where they look for each other: Debian has them in no folder of PATH */
     execv(path, argv);
     _exit(127);
 }

@@ -56,7 +56,6 @@ void weft__translate_name(weft_translation *self, const weft_json *name) {
 
 /* ---- tasks ---- */
 
-/* As JavaScript's "value || fallback" for a number, within bounds. */
 /* A text that is a number counts as one wherever JavaScript compares or multiplies it. 0: it is none. */
 static double number_in(const char *text) {
     weft_doc *doc = NULL;
