@@ -10,12 +10,15 @@ static struct played_gates {
     weft_gate_done *done;
     void *ctx;
     char gate[64], folder[256];
-    int runs, cancels, refuse;
+    int runs, cancels, refuse, missing;
 } played;
 
-static bool knows(void *ctx, const char *gate) {
+static int check_gate(void *ctx, const char *gate, const char *folder) {
     (void) ctx;
-    return strcmp(gate, "test") == 0 || strcmp(gate, "lint") == 0;
+    CHECK_STR(folder, "/tmp");
+    if (played.missing)
+        return played.missing;
+    return strcmp(gate, "test") == 0 || strcmp(gate, "lint") == 0 ? 0 : -ESRCH;
 }
 
 static int run_gate(void *ctx, const char *gate, const char *folder, weft_gate_done *done, void *done_ctx,
@@ -39,7 +42,7 @@ static void cancel_gate(void *ctx, uint64_t id) {
     played.cancels++;
 }
 
-static const weft_gate_runner runner = {.knows = knows, .run = run_gate, .cancel = cancel_gate};
+static const weft_gate_runner runner = {.check = check_gate, .run = run_gate, .cancel = cancel_gate};
 
 static void gate_ends(engine_world *w, const char *gate, int r, bool passed, const char *output) {
     ENGINE_UNTIL(w, played.done != NULL);
@@ -456,6 +459,10 @@ TEST(what_is_refused) {
     bad = spec, bad.gates = unknown;
     CHECK_INT(weft__gated_send(tasks, &bad, on_gated, &outcome, &gate), -ESRCH);
     CHECK_INT(gate, 1);
+    played.missing = -ENOENT;
+    CHECK_INT(weft__gated_send(tasks, &spec, on_gated, &outcome, &gate), -ENOEXEC);
+    CHECK_INT(gate, 0);
+    played.missing = 0;
     bad = spec, bad.max_iterations = WEFT_GATED_ITERATIONS + 1;
     CHECK_INT(weft__gated_send(tasks, &bad, on_gated, &outcome, &gate), -EINVAL);
     bad = spec, bad.agent = "nobody";

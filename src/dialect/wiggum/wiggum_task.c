@@ -87,10 +87,30 @@ static int refuse_gate(weft_req *req, const weft_hub *hub, const char *name, siz
     return weft__reply_invalid(req, path, "there is no gate \"%.64s\"; there are %s", name, known);
 }
 
+/* An agent cannot mend that, so no turn is spent on it. */
+static int refuse_program(weft_req *req, const weft_hub *hub, const char *name, size_t at) {
+    char path[32], program[256] = "", message[512];
+    int r = hub->gates
+                ? weft__gates_check(hub->gates, name, weft__engine_folder(hub->engine), program, sizeof program)
+                : -ENOENT;
+    snprintf(path, sizeof path, "/gates/%zu", at);
+    snprintf(message, sizeof message, "The gate \"%.64s\" cannot run: %s \"%s\"%s", name,
+             r == -EACCES ? "the program" : "there is no program", program,
+             r == -EACCES             ? " may not be run"
+             : strchr(program, '/') ? ""
+                                    : " in the PATH of the hub");
+    return req ? weft_fail(req, WEFT_INVALID_PARAMS, message,
+                           WEFT_OBJ({"reason", weft_str("gateUnavailable")}, {"path", weft_str(path)},
+                                    {"gate", weft_str(name)}, {"program", weft_str(program)}))
+               : 0;
+}
+
 static int refuse_send(weft_req *req, const weft_hub *hub, const weft_gated_spec *spec, int r, size_t gate) {
     switch (r) {
     case -ESRCH:
         return refuse_gate(req, hub, spec->gates[gate], gate);
+    case -ENOEXEC:
+        return refuse_program(req, hub, spec->gates[gate], gate);
     case -ENOENT:
         return weft__reply_no_agent(req, hub, WEFT_INVALID_PARAMS, "invalidParams", "/agent",
                                     spec->agent ? spec->agent : "");

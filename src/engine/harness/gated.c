@@ -274,8 +274,11 @@ static int check_gates(const weft_gated_tasks *tasks, const weft_gated_spec *spe
         return -EINVAL;
     for (size_t i = 0; i < spec->gate_count; i++) {
         *ret_gate = i;
-        if (strlen(spec->gates[i]) > WEFT_GATE_NAME || !runner->knows(runner->ctx, spec->gates[i]))
+        if (strlen(spec->gates[i]) > WEFT_GATE_NAME)
             return -ESRCH;
+        int r = runner->check(runner->ctx, spec->gates[i], weft__engine_folder(tasks->engine));
+        if (r < 0)
+            return r == -ESRCH ? -ESRCH : -ENOEXEC;
         for (size_t n = 0; n < i; n++)
             if (strcmp(spec->gates[n], spec->gates[i]) == 0)
                 return -EINVAL;

@@ -103,8 +103,8 @@ typedef struct weft_gated_spec {
 /* r 0: as it is stored. */
 typedef void weft_gated_done(void *ctx, int r, const weft_gated *gated);
 /* Everything is copied. -EINVAL an empty prompt, no gate, too many, one twice, or too many iterations; -EMSGSIZE the prompt
- * is too long; -EOVERFLOW it is longer than its agent's context_limit; -ENOENT no such agent; -ESRCH no such gate, whose
- * index is in *ret_gate; -EUSERS too many run; -EAGAIN what was stored is not read yet; -ESHUTDOWN, -ENOMEM. */
+ * is too long; -EOVERFLOW it is longer than its agent's context_limit; -ENOENT no such agent; -ESRCH no such gate, -ENOEXEC
+ * its program cannot be run, with its index in *ret_gate; -EUSERS too many run; -EAGAIN what was stored is not read yet; -ESHUTDOWN, -ENOMEM. */
 int weft__gated_send(weft_gated_tasks *tasks, const weft_gated_spec *spec, weft_gated_done *done, void *ctx,
                      size_t *ret_gate);
 /* done: it has ended, and everything of it. -ENOENT; -EALREADY it had. by may be NULL. */
