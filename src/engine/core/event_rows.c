@@ -122,7 +122,7 @@ const weft_event_row weft__event_rows[] = {
     {.stream = "hub", .type = "question.withdrawn",
      .data = "{\"questionId\":\"question-0001\",\"taskId\":\"task-0003\",\"sessionId\":\"session-0003\",\"reason\":\"taskEnded\"}",
      .may = "taskId sessionId",
-     .help = "The question needs no answer any more. reason: taskEnded, agentWithdrew, serverWithdrew (an MCP server), daemonRestarted."},
+     .help = "The question needs no answer any more. reason: taskEnded, agentWithdrew, serverWithdrew (an MCP server), daemonRestarted, nobodyLeft (the hub serves one program on its standard input, and that has ended)."},
     {.stream = "hub", .type = "question.orphaned",
      .data = "{\"questionId\":\"question-0001\"}",
      .help = "The agent that asked ended with the hub. The question stays open."},
