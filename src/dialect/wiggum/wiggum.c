@@ -62,7 +62,8 @@
     S_IS("endedAt", S_TIME_OR_NULL) "," \
     S_IS("reason", S_STRING) "," \
     S_IS("error", S_STRING) "," \
-    S_IS("failedGate", S_STRING)
+    S_IS("failedGate", S_STRING) "," \
+    S_IS("seen", S_TRUE)
 #define S_GATED_REQUIRED \
     "\"taskId\",\"state\",\"prompt\",\"gates\",\"iteration\",\"maxIterations\",\"createdAt\",\"endedAt\""
 #define S_WHOLE_GATED S_OF( \

@@ -147,7 +147,7 @@ int weft__wiggum_send(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     const struct send_params *in = weft_req_params(req);
     const char *gates[WEFT_GATED_GATES];
-    char who[WEFT_WHO];
+    char who[WEFT_WHO], key[WEFT_KEY];
     size_t gate = 0;
     weft_gated_spec spec = {.prompt = in->prompt,
                             .agent = in->agent,
@@ -160,11 +160,18 @@ int weft__wiggum_send(weft_req *req, const weft_json *params, void *ctx) {
         r = weft__permission_read(req, hub, in->permission, &spec.permission);
     if (r == 0)
         r = weft__isolation_read(req, in->isolation, in->withChanges, &spec.isolation);
+    if (r == 0)
+        r = weft__idempotency_key(req, key);
     if (r != 0)
         return r < 0 ? r : 0;
+    spec.key = *key ? key : NULL;
     if (!hub->gated)
         return weft__reply_failure(weft__req_keep(req), -ESHUTDOWN);
     r = weft__gated_send(hub->gated, &spec, on_task_sent, weft__req_keep(req), &gate);
+    if (r == -EALREADY) {
+        on_task_sent(weft__req_keep(req), 0, weft__gated_of_key(hub->gated, key));
+        return 0;
+    }
     return r < 0 ? refuse_send(weft__req_keep(req), hub, &spec, r, gate) : 0;
 }
 
@@ -332,7 +339,7 @@ static int write_gated(weft_buf *out, const weft_alloc *alloc, const weft_gated 
         {"sessionId", weft__text_or_none(gated->session)}, {"createdBy", weft__text_or_none(gated->by)},
         {"createdAt", weft__stamp_val(gated->created_ms, created)}, {"endedAt", weft__stamp_val(gated->ended_ms, ended)},
         {"reason", weft__text_or_none(gated->reason)}, {"error", weft__text_or_none(gated->error)},
-        {"failedGate", weft_str_or_none(gated->failed_gate)},
+        {"failedGate", weft_str_or_none(gated->failed_gate)}, {"seen", gated->seen ? weft_bool(true) : weft_none()},
         {"iterations", whole ? weft_raw(weft__buf_head(&turns), weft__buf_len(&turns)) : weft_none()},
         {"results", whole ? weft_raw(weft__buf_head(&gates), weft__buf_len(&gates)) : weft_none()});
     if (r >= 0)
