@@ -294,7 +294,7 @@ bool weft__calls_too_large(weft_peer *peer, const char *text) {
     if (!weft__msg_begins_answer(text, &span))
         return false;
     weft_json id = weft__json_of(span, NULL);
-    size_t slot = !span.len                             ? only_slot(peer)
+    size_t slot = !span.len                         ? only_slot(peer)
                   : weft_typeof(&id) == WEFT_NUMBER ? slot_with(peer, weft_int_of(&id, 0))
                                                     : SIZE_MAX;
     if (slot == SIZE_MAX)

@@ -616,8 +616,9 @@ TEST(a_store_that_fails_for_a_while) {
 }
 
 TEST_MAIN(CASE(findings_reach_the_next_prompt) CASE(the_iterations_are_used_up) CASE(an_agent_that_does_not_end_well)
-              CASE(sent_again_with_its_key) CASE(a_gate_that_cannot_run) CASE(a_gate_that_takes_too_long) CASE(cancelled_while_the_agent_works)
-                  CASE(cancelled_while_a_gate_runs) CASE(somebody_cancels_its_turn) CASE(a_permission_that_is_denied)
-                      CASE(it_dies_while_the_agent_works) CASE(it_dies_and_tasks_fail_then) CASE(it_dies_while_a_gate_runs)
-                          CASE(it_dies_while_it_is_being_cancelled) CASE(what_is_refused) CASE(the_oldest_makes_room)
-                              CASE(its_session_is_deleted) CASE(a_narrow_context) CASE(a_store_that_fails_for_a_while))
+              CASE(sent_again_with_its_key) CASE(a_gate_that_cannot_run) CASE(a_gate_that_takes_too_long)
+                  CASE(cancelled_while_the_agent_works) CASE(cancelled_while_a_gate_runs) CASE(somebody_cancels_its_turn)
+                      CASE(a_permission_that_is_denied) CASE(it_dies_while_the_agent_works) CASE(it_dies_and_tasks_fail_then)
+                          CASE(it_dies_while_a_gate_runs) CASE(it_dies_while_it_is_being_cancelled) CASE(what_is_refused)
+                              CASE(the_oldest_makes_room) CASE(its_session_is_deleted) CASE(a_narrow_context)
+                                  CASE(a_store_that_fails_for_a_while))

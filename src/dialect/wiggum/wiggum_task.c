@@ -90,13 +90,12 @@ static int refuse_gate(weft_req *req, const weft_hub *hub, const char *name, siz
 /* An agent cannot mend that, so no turn is spent on it. */
 static int refuse_program(weft_req *req, const weft_hub *hub, const char *name, size_t at) {
     char path[32], program[256] = "", message[512];
-    int r = hub->gates
-                ? weft__gates_check(hub->gates, name, weft__engine_folder(hub->engine), program, sizeof program)
-                : -ENOENT;
+    int r = hub->gates ? weft__gates_check(hub->gates, name, weft__engine_folder(hub->engine), program, sizeof program)
+                       : -ENOENT;
     snprintf(path, sizeof path, "/gates/%zu", at);
     snprintf(message, sizeof message, "The gate \"%.64s\" cannot run: %s \"%s\"%s", name,
              r == -EACCES ? "the program" : "there is no program", program,
-             r == -EACCES             ? " may not be run"
+             r == -EACCES           ? " may not be run"
              : strchr(program, '/') ? ""
                                     : " in the PATH of the hub");
     return req ? weft_fail(req, WEFT_INVALID_PARAMS, message,

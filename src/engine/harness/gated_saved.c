@@ -27,8 +27,7 @@ int weft__gated_write_fixed(const gated_task *task, weft_buf *out) {
         {"number", weft_uint(pub->number)}, {"createdMs", weft_int(pub->created_ms)}, {"prompt", weft_str(pub->prompt)},
         {"agent", weft_str_or_none(pub->agent)}, {"gates", weft_arr(gates, pub->gate_count)},
         {"maxIterations", weft_int(pub->max_iterations)}, {"permission", weft_int((int64_t) pub->permission)},
-        {"isolation", weft_int((int64_t) pub->isolation)}, {"by", weft_str(pub->by)},
-        {"key", weft__text_or_none(pub->key)});
+        {"isolation", weft_int((int64_t) pub->isolation)}, {"by", weft_str(pub->by)}, {"key", weft__text_or_none(pub->key)});
     return weft__write_val(out, task->of->alloc, &document);
 }
 

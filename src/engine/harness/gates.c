@@ -142,7 +142,8 @@ static bool lies_beneath(const char *path, const char *folder, size_t path_len) 
     return path_len >= len && strncmp(path, folder, len) == 0 && (path_len == len || path[len] == '/');
 }
 
-/* A PATH with a folder of the project (its node_modules/.bin, its virtual environment) finds what an agent installs there. */
+/* A PATH with a folder of the project (its node_modules/.bin, its virtual environment) finds what an agent installs there.
+ */
 static bool searches_beneath(const char *path, const char *folder) {
     while (path && *path) {
         size_t len = strcspn(path, ":");

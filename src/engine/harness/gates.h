@@ -26,8 +26,8 @@ typedef void weft_gate_done(void *ctx, const weft_gate_report *outcome);
 /* What runs gates: the commands below, or what a test plays. */
 typedef struct weft_gate_runner {
     void *ctx;
-    /* Before anything begins. -ESRCH there is no such gate; -ENOENT its program is not there; -EACCES it may not be run. What
-     * lies in the project's folder may still be made by an agent, so that is not looked for. */
+    /* Before anything begins. -ESRCH there is no such gate; -ENOENT its program is not there; -EACCES it may not be run.
+     * What lies in the project's folder may still be made by an agent, so that is not looked for. */
     int (*check)(void *ctx, const char *gate, const char *folder);
     /* done runs once, never inside of this. -ENOENT, -EAGAIN, -ENOMEM. */
     int (*run)(void *ctx, const char *gate, const char *folder, weft_gate_done *done, void *done_ctx, uint64_t *ret_id);
