@@ -233,9 +233,9 @@ static inline void hub_automate(hub_world *world, const char *rules) {
 
 /* ---- gates that the test plays ---- */
 
-static inline bool hub_knows_gate(void *ctx, const char *gate) {
-    (void) ctx;
-    return strcmp(gate, "test") == 0 || strcmp(gate, "lint") == 0;
+static inline int hub_check_gate(void *ctx, const char *gate, const char *folder) {
+    (void) ctx, (void) folder;
+    return strcmp(gate, "test") == 0 || strcmp(gate, "lint") == 0 ? 0 : -ESRCH;
 }
 
 /* One at a time, until hub_gate_ends(). */
@@ -260,7 +260,7 @@ static inline void hub_cancel_gate(void *ctx, uint64_t id) {
 }
 
 static inline weft_gate_runner hub_gate_runner(hub_world *world) {
-    return (weft_gate_runner){.ctx = world, .knows = hub_knows_gate, .run = hub_run_gate, .cancel = hub_cancel_gate};
+    return (weft_gate_runner){.ctx = world, .check = hub_check_gate, .run = hub_run_gate, .cancel = hub_cancel_gate};
 }
 
 /* The gate that runs has ended so. */

@@ -248,7 +248,8 @@ typedef struct weft_call_opts {
     WEFT_ROOM(8);
 } weft_call_opts;
 
-/* Queue a request. on_answer runs exactly once: with a result, with the peer's error, or with why there is none.
+/* Queue a request. on_answer runs exactly once: with a result, with the peer's error, or with why there is none; -EMSGSIZE:
+ * the answer was a line over max_body (where its id comes behind the result, only if no other call is open).
  * params is an object or an array; weft_none(), null and an absent value are left out. -EINVAL: params of another kind or
  * that cannot be written, or no method; -ENOBUFS: too many calls open or output over the hard limit. Nothing was sent then,
  * and on_answer will not run. opts may be NULL: nobody is told of the answer. */

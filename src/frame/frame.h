@@ -13,7 +13,8 @@
 enum weft_frame_kind {
     WEFT_FRAME_BODY,       /* one message; body/len; body[len] and WEFT_SLACK bytes behind may be read and written, but
                               body[len] belongs to the next frame: put back what was there */
-    WEFT_FRAME_TOO_LARGE,  /* a body over max_body was or is being skipped; decoding goes on behind it */
+    WEFT_FRAME_TOO_LARGE,  /* a body over max_body was or is being skipped; decoding goes on behind it. body/len is how it
+                              begins, where that is known; len 0: it is not */
     WEFT_FRAME_UNREADABLE, /* a body was or is being skipped because of its coding: code 0 it is none that we read, 1 it is
                               not what it says; decoding goes on behind it */
     WEFT_FRAME_PING,       /* body/len is its payload: answer with control(PONG) */

@@ -12,20 +12,24 @@
 
 #include "lines.h"
 
-static int too_large(size_t used, size_t *ret_used, weft_frame *ret) {
+/* Of a line that is dropped so much is shown, to tell what it was. */
+#define SHOWN 4096
+
+/* The same of a line that comes in pieces as of one that is there. */
+static int too_large(char *line, size_t max_body, size_t used, size_t *ret_used, weft_frame *ret) {
     *ret_used = used;
-    *ret = (weft_frame){.kind = WEFT_FRAME_TOO_LARGE};
+    *ret = (weft_frame){.kind = WEFT_FRAME_TOO_LARGE, .body = line, .len = max_body < SHOWN ? max_body : SHOWN};
     return 1;
 }
 
 /* The line that begins at pos has no end yet. If its last byte is a CR, that may turn out to belong to its end. */
-WEFT_COLD static int wait_for_newline(weft_ndjson_state *self, const char *in, size_t pos, size_t n, size_t max_body,
+WEFT_COLD static int wait_for_newline(weft_ndjson_state *self, char *in, size_t pos, size_t n, size_t max_body,
                                       size_t *ret_used, weft_frame *ret) {
     size_t len = n - pos;
     if (len > max_body && (len - max_body > 1 || in[n - 1] != '\r')) {
         self->skipping = true;
         self->seen = 0;
-        return too_large(n, ret_used, ret);
+        return too_large(in + pos, max_body, n, ret_used, ret);
     }
     self->seen = len;
     *ret_used = pos;
@@ -49,7 +53,7 @@ static inline int take_whole_line(weft_ndjson_state *self, char *in, size_t pos,
     size_t len = newline - pos - (in[newline - 1] == '\r');
     self->seen = 0;
     if (len > max_body)
-        return too_large(newline + 1, ret_used, ret);
+        return too_large(in + pos, max_body, newline + 1, ret_used, ret);
     *ret_used = newline + 1;
     *ret = (weft_frame){.kind = WEFT_FRAME_BODY, .body = in + pos, .len = len};
     return 1;

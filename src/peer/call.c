@@ -287,6 +287,28 @@ void weft__calls_answer(weft_peer *peer, const weft_msg *msg, weft_doc *doc) {
     complete_call(peer, slot, r, r < 0 ? NULL : &answer);
 }
 
+static size_t only_slot(const weft_peer *peer) {
+    size_t slot = 0;
+    if (!peer->calls || peer->calls->count != 1)
+        return SIZE_MAX;
+    while (!peer->calls->slots[slot])
+        slot++;
+    return slot;
+}
+
+/* Whose id comes behind its result cannot be told from others, so it is waited for as long as it may be. */
+bool weft__calls_too_large(weft_peer *peer, const char *text) {
+    weft_bytes span;
+    if (!weft__msg_begins_answer(text, &span))
+        return false;
+    size_t slot = span.len ? slot_of_answer(peer, span) : only_slot(peer);
+    if (slot == SIZE_MAX)
+        peer->service->stats.stray_answers++;
+    else
+        complete_call(peer, slot, -EMSGSIZE, NULL);
+    return true;
+}
+
 int weft__calls_part(weft_peer *peer, int64_t token, const weft_json *part) {
     size_t slot = slot_with(peer, token);
     if (slot == SIZE_MAX || !peer->calls->slots[slot]->on_part)

@@ -95,12 +95,25 @@ static WEFT_COLD void take_held(weft_peer *peer) {
     weft__held_free(peer, held);
 }
 
+/* Who waits for an answer must not hear of it as silence. The NUL is for the scanner. */
+static bool was_answer(weft_peer *peer, weft_frame *frame) {
+    if (!frame->len)
+        return false;
+    char saved = frame->body[frame->len];
+    frame->body[frame->len] = '\0';
+    bool was = weft__calls_too_large(peer, frame->body);
+    frame->body[frame->len] = saved;
+    return was;
+}
+
 static WEFT_NOINLINE int take_other_frame(weft_peer *peer, weft_frame *frame) {
     switch (frame->kind) {
     case WEFT_FRAME_BODY:
         break;
     case WEFT_FRAME_TOO_LARGE:
         peer->service->stats.too_large++;
+        if (was_answer(peer, frame))
+            break;
         weft__answer_error(peer, NULL, (weft_bytes){0}, WEFT_INVALID_REQUEST, "Invalid Request", "tooLarge",
                            "the message is over the size limit");
         break;

@@ -371,6 +371,30 @@ int weft__msg_parse(const char *text, int depth, bool lenient, weft_msg *ret, co
     return 0;
 }
 
+bool weft__msg_begins_answer(const char *text, weft_bytes *ret_id) {
+    member key = OTHER;
+    *ret_id = (weft_bytes){0};
+    const char *p = weft__scan_ws(text);
+    if (*p != '{')
+        return false;
+    for (p = weft__scan_ws(p + 1); *p == '"'; p = weft__scan_ws(p + 1)) {
+        const char *value = take_key(p, &key);
+        if (!value || key == METHOD || key == PARAMS)
+            return false;
+        if (key == RESULT || key == ERROR)
+            return true;
+        p = weft__scan_value(value, WEFT_MAX_DEPTH);
+        if (!p)
+            return false;
+        if (key == ID)
+            *ret_id = (weft_bytes){value, (size_t) (p - value)};
+        p = weft__scan_ws(p);
+        if (*p != ',')
+            return false;
+    }
+    return false;
+}
+
 int weft__batch_next(const char **at, bool lenient, weft_msg *ret) {
     const char *p = weft__scan_ws(*at);
     if (*p != '[' && *p != ',')

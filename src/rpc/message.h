@@ -38,6 +38,10 @@ typedef struct weft_msg {
  * 0, or -EBADMSG: not JSON; then *ret means nothing. */
 int weft__msg_parse(const char *text, int depth, bool lenient, weft_msg *ret, const char **ret_rest);
 
+/* Of a message that was too large to be taken, the beginning: does it begin like an answer? Its id, empty where that comes
+ * later. The text ends in a NUL, as above. */
+bool weft__msg_begins_answer(const char *text, weft_bytes *ret_id);
+
 /* The items of a batch, which has been validated: *at begins at its text ('['), and moves. 1 an item in *ret, 0 no more. */
 int weft__batch_next(const char **at, bool lenient, weft_msg *ret);
 

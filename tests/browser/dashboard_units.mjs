@@ -206,6 +206,27 @@ test('the model: older tasks are read on after a lost connection', async () => {
     same(asked, ['first', 'task-0008', 'task-0007', 'task-0007']);
 });
 
+test('the model: a gated task that failed before it had a task waits for somebody, until it was looked at', async () => {
+    const { Model } = await app('model.js');
+    const handlers = {};
+    const early = { taskId: 'gated-0001', state: 'failed', prompt: 'mend it', gates: ['test'], iteration: 1, maxIterations: 10, reason: 'notQueued', error: 'no such agent', endedAt: '2026-01-01T00:00:00Z' };
+    const lists = { 'gated.list': { tasks: [early, { ...early, taskId: 'gated-0000', state: 'cancelled' }], gates: ['test'] } };
+    const none = { questions: [], sessions: [], agents: [], default: 'demo', tasks: [], total: 0 };
+    const model = new Model({ follow: (_, own) => Object.assign(handlers, own), call: async method => lists[method] ?? none });
+    handlers.onReady();
+    while (!model.failures().length)
+        await new Promise(resolve => setTimeout(resolve, 1));
+    const [failure] = model.unseenFailures();
+    same([failure.id, failure.prompt, failure.agent, failure.error, failure.ended], ['gated-0001', 'mend it', 'demo', 'no such agent', Date.parse(early.endedAt)]);
+    model.saw(failure);
+    same([model.unseenFailures().length, model.failures().length], [0, 1]);
+    const onAnotherPage = new Model({ follow: (_, own) => Object.assign(handlers, own), call: async method => method === 'gated.list' ? { tasks: [{ ...early, seen: true }] } : none });
+    handlers.onReady();
+    while (!onAnotherPage.failures().length)
+        await new Promise(resolve => setTimeout(resolve, 1));
+    same(onAnotherPage.unseenFailures().length, 0);
+});
+
 test('what the first screens import is asked for at once, and nothing else is', async () => {
     const folder = path.join(source, 'web/dashboard'), found = new Set();
     const look = file => {

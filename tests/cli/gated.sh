@@ -13,7 +13,8 @@ mkdir -p "$XDG_CONFIG_HOME/weft"
 cat >"$XDG_CONFIG_HOME/weft/config.json" <<END
 {"agents": {"fixer": {"driver": "cli", "command": ["/usr/bin/python3", "$SOURCE/tests/agents/fixer.py", "{prompt}"]}},
  "default_agent": "fixer",
- "tasks": {"gates": {"test": ["make", "-s", "check"], "ok": ["true"], "no": ["false"]}},
+ "tasks": {"gates": {"test": ["make", "-s", "check"], "ok": ["true"], "no": ["false"],
+   "gone": ["no-such-checker", "--all"], "lost": ["/nowhere/checker"], "plain": ["/etc/passwd"], "made": ["./check.sh"]}},
  "build": {"command": ["make", "-s", "app"]}}
 END
 
@@ -64,7 +65,18 @@ like "says why" "The gate no has not passed" "$err"
 
 weft task submit --gate rm "look"
 is "an unknown gate" 8 "$rc"
-like "is explained" "no, ok, test" "$(echo "$err" | sed 's/test, ok, no/no, ok, test/')"
+like "is explained" "there are test, ok, no" "$err"
+weft task submit --gate ok --gate gone "look"
+is "a gate whose program is not there" 8 "$rc"
+like "is explained" 'The gate "gone" cannot run: there is no program "no-such-checker" in the PATH of the hub' "$err"
+weft task submit --gate lost "look"
+like "one that is named with its path" 'there is no program "/nowhere/checker"' "$err"
+weft task submit --gate plain "look"
+like "one that is no program" 'the program "/etc/passwd" may not be run' "$err"
+weft task get gated-0003
+is "none of these has become a task" 5 "$rc"
+weft task submit --wait --gate made --max-iterations 1 "look"
+like "what lies in the project may be made by the agent" "gated-0003 failed" "$err"
 weft task submit --max-iterations 3 "look"
 is "iterations without gates" 2 "$rc"
 weft task submit --gate ok --session session-0000 "look"

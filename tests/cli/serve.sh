@@ -181,6 +181,22 @@ slow='{"jsonrpc":"2.0","id":1,"method":"execute_task","params":{"task_type":"tes
 timeout 60 "$weft" serve --listen stdio: <<<"$slow" 2>/dev/null | :
 is "on stdio: it does not work on for a reader that has gone" 0 "${PIPESTATUS[0]}"
 
+asks='{"jsonrpc":"2.0","id":1,"method":"execute_task","params":{"task_type":"testing","prompt":"write a file","options":{"timeout_ms":600000}}}'
+run timeout 60 "$weft" serve --stdio <<<"$asks"
+exits "on stdio: a question of the agent does not wait for who can say no more" 0
+like "on stdio: the task goes on without what nobody allowed" '"status":"success"' "$out"
+is "on stdio: nothing was written" "" "$(ls weft-demo.txt 2>/dev/null)"
+answers() { # the question is answered, and the output of the hub ends with it
+    printf '%s\n' "$asks"
+    until grep -q "question-0000" "$there/asked"; do sleep 0.05; done
+    printf '%s\n' '{"jsonrpc":"2.0","id":2,"method":"question.answer","params":{"questionId":"question-0000","option":"allow_once"}}'
+}
+: >"$there/asked"
+answers | timeout 60 "$weft" serve --stdio >"$there/answered" 2>"$there/asked"
+like "on stdio: who can still speak is waited for" '"status":"success"' "$(cat "$there/answered")"
+is "on stdio: and was heard" "weft-demo.txt" "$(ls weft-demo.txt 2>/dev/null)"
+rm -f weft-demo.txt
+
 cd "$there/other" || exit 1
 start "$weft" serve --listen unix:.weft/daemon.sock
 is "its own socket may be named as well" "unix:.weft/daemon.sock" "${urls[*]}"

@@ -7,7 +7,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from hub import SOAK, Hub, main, wait_until
+from hub import SOAK, Hub, Refused, main, wait_until
 
 KILLS = 10
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -35,10 +35,14 @@ with open("count", "w") as file:
 """
 
 
+def config_with_gates(on_restart):
+    return {"agents": {"counter": {"driver": "cli", "command": [sys.executable, "-c", AGENT, "{prompt}"]}},
+            "default_agent": "counter",
+            "tasks": {"on_restart": on_restart, "gates": {"count": [sys.executable, "-c", GATE]}}}
+
+
 def hub_with_gates(on_restart):
-    hub = Hub({"agents": {"counter": {"driver": "cli", "command": [sys.executable, "-c", AGENT, "{prompt}"]}},
-               "default_agent": "counter",
-               "tasks": {"on_restart": on_restart, "gates": {"count": [sys.executable, "-c", GATE]}}})
+    hub = Hub(config_with_gates(on_restart))
     hub.env["NOTES"] = os.path.join(hub.folder, "notes")
     return hub
 
@@ -122,6 +126,56 @@ def killed_before_it_is_acknowledged():
             one["state"] == "completed" for one in hub.connect().call("gated.list")["tasks"]), timeout=120)
 
 
+def sent_again_with_its_key_after_a_kill():
+    """Whoever did not hear the answer sends it again, to the next daemon: that is the same task."""
+    with hub_with_gates("requeue") as hub:
+        again = {"prompt": "count up", "gates": ["count"], "_meta": {"weft/idempotencyKey": "once"}}
+        first = hub.start().connect().call("sendTask", **again)["taskId"]
+        hub.kill()
+        connection = hub.start().connect()
+        assert connection.call("sendTask", **again)["taskId"] == first
+        assert connection.call("sendTask", **again)["taskId"] == first
+        hub.kill()
+        connection = hub.start().connect()
+        assert connection.call("sendTask", **again)["taskId"] == first
+        try:
+            connection.call("sendTask", **{**again, "prompt": "count down"})
+            raise AssertionError("a key stands for one task")
+        except Refused as error:
+            assert error.reason == "idempotencyKeyReused", error.args
+        assert len(connection.call("gated.list")["tasks"]) == 1
+        assert connection.call("sendTask", prompt="count up", gates=["count"])["taskId"] != first
+
+
+def it_failed_before_its_first_iteration():
+    """Its agent is not configured any more when its turn comes. It has no task that could be looked at, so it is marked itself."""
+    with hub_with_gates("requeue") as hub:
+        config = config_with_gates("requeue")
+        config["tasks"].update({"max_running": 1, "max_queue": 1})
+        config["agents"]["sleeper"] = {"driver": "cli", "command": ["sleep", "1000"]}
+        hub.configure(config)
+        connection = hub.start().connect()
+        for _ in range(2):
+            connection.call("task.submit", prompt="the queue is full", agent="sleeper")
+        task = connection.call("sendTask", prompt="count up", gates=["count"], agent="counter")["taskId"]
+        hub.kill()
+        del config["agents"]["counter"]
+        config["default_agent"] = "sleeper"
+        hub.configure(config)
+        connection = hub.start().connect()
+        for one in connection.call("task.list"):
+            connection.call("task.cancel", taskId=one["id"])
+        wait_until("it has failed", lambda: gated(hub, task)["state"] == "failed")
+        is_now = gated(hub, task)
+        assert is_now["reason"] == "notQueued" and "sessionId" not in is_now and "seen" not in is_now, is_now
+        assert connection.call("task.seen", taskIds=[task])["seen"] == 1
+        assert connection.call("task.seen", taskIds=[task])["seen"] == 0
+        assert connection.call("gated.list")["tasks"][0]["seen"] is True
+        hub.kill()
+        hub.start()
+        assert gated(hub, task)["seen"] is True
+
+
 def a_build_that_nobody_saw_the_end_of():
     with Hub({"build": {"command": ["sleep", "1000"]}}) as hub:
         connection = hub.start().connect()
@@ -134,5 +188,5 @@ def a_build_that_nobody_saw_the_end_of():
 
 
 if __name__ == "__main__":
-    main([killed_in_the_middle, killed_in_an_iteration_that_must_not_begin_again, killed_before_it_is_acknowledged,
-          a_build_that_nobody_saw_the_end_of])
+    main([killed_in_the_middle, killed_in_an_iteration_that_must_not_begin_again, killed_before_it_is_acknowledged, sent_again_with_its_key_after_a_kill,
+          it_failed_before_its_first_iteration,          a_build_that_nobody_saw_the_end_of])

@@ -32,6 +32,8 @@ for line in sys.stdin:
     code = prompt.upper()
     if prompt == "mute":
         signal.pause()
+    if prompt == "huge":
+        code = "x" * (33 << 20)
     if prompt == "count":
         first = not os.path.exists(os.environ["DIED"])
         code = "".join(f"{i} " for i in range(100))
@@ -112,6 +114,17 @@ def test_says_nothing_and_is_ended():
             raise AssertionError("it was answered")
         except Refused as error:
             assert error.code == -32000 and error.reason == "executionTimeout", error
+        world.nothing_left()
+
+
+def test_an_answer_over_the_size_limit():
+    """It is not waited for any longer, and not asked for again: the next attempt would say the same."""
+    with World("huge") as world:
+        try:
+            execute(world.hub.connect(), "huge", timeout_ms=600000)
+            raise AssertionError("33 MiB were answered")
+        except Refused as error:
+            assert error.reason == "unreadableAnswer" and "over the size limit" in str(error), error
         world.nothing_left()
 
 
@@ -252,5 +265,6 @@ def test_files_that_nobody_told_of():
         assert hub.stop() == 0
 
 
-main([test_files_that_nobody_told_of, test_dies_in_the_middle_of_a_stream, test_says_nothing_and_is_ended, test_hub_is_killed_and_the_task_fails,
+main([test_files_that_nobody_told_of, test_dies_in_the_middle_of_a_stream, test_says_nothing_and_is_ended, test_an_answer_over_the_size_limit,
+      test_hub_is_killed_and_the_task_fails,
       test_hub_is_killed_and_the_task_is_done_again, test_hub_is_killed_and_the_caller_comes_back, test_holders_come_and_go])

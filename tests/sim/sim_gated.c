@@ -46,9 +46,9 @@ static const char *const names[MOST_GATES] = {"lint", "test"};
 
 /* ---- gates ---- */
 
-static bool knows_gate(void *ctx, const char *gate) {
-    (void) ctx;
-    return strcmp(gate, names[0]) == 0 || strcmp(gate, names[1]) == 0;
+static int find_gate(void *ctx, const char *gate, const char *folder) {
+    (void) ctx, (void) folder;
+    return strcmp(gate, names[0]) == 0 || strcmp(gate, names[1]) == 0 ? 0 : -ESRCH;
 }
 
 static void end_gate(sim_gate *gate, int r) {
@@ -132,7 +132,7 @@ void gated_start(weft_engine *engine) {
     if (!sim_now_plan()->gated)
         return;
     box.loop = weft__engine_loop(engine);
-    weft_gated_opts opts = {.engine = engine, .gates = {.knows = knows_gate, .run = run_gate, .cancel = cancel_gate}};
+    weft_gated_opts opts = {.engine = engine, .gates = {.check = find_gate, .run = run_gate, .cancel = cancel_gate}};
     if (weft__gated_new(&opts, on_gated_ready, NULL, &box.tasks) < 0)
         abort();
     for (size_t i = 0; i < box.count; i++)

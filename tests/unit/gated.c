@@ -10,12 +10,15 @@ static struct played_gates {
     weft_gate_done *done;
     void *ctx;
     char gate[64], folder[256];
-    int runs, cancels, refuse;
+    int runs, cancels, refuse, missing;
 } played;
 
-static bool knows(void *ctx, const char *gate) {
+static int check_gate(void *ctx, const char *gate, const char *folder) {
     (void) ctx;
-    return strcmp(gate, "test") == 0 || strcmp(gate, "lint") == 0;
+    CHECK_STR(folder, "/tmp");
+    if (played.missing)
+        return played.missing;
+    return strcmp(gate, "test") == 0 || strcmp(gate, "lint") == 0 ? 0 : -ESRCH;
 }
 
 static int run_gate(void *ctx, const char *gate, const char *folder, weft_gate_done *done, void *done_ctx,
@@ -39,7 +42,7 @@ static void cancel_gate(void *ctx, uint64_t id) {
     played.cancels++;
 }
 
-static const weft_gate_runner runner = {.knows = knows, .run = run_gate, .cancel = cancel_gate};
+static const weft_gate_runner runner = {.check = check_gate, .run = run_gate, .cancel = cancel_gate};
 
 static void gate_ends(engine_world *w, const char *gate, int r, bool passed, const char *output) {
     ENGINE_UNTIL(w, played.done != NULL);
@@ -237,6 +240,40 @@ TEST(an_agent_that_does_not_end_well) {
     test_row("it fails");
     see_end(NULL, false, "exited");
     test_row(NULL);
+}
+
+TEST(sent_again_with_its_key) {
+    engine_world w;
+    size_t gate;
+    gated_outcome first = {0}, again = {0};
+    begin(&w, &weft__sqlite);
+    weft_gated_spec spec = {.prompt = "x", .gates = both, .gate_count = 2, .key = "ann: 1"}, other = spec;
+    CHECK_INT(weft__gated_send(tasks, &spec, on_gated, &first, &gate), 0);
+    test_row("before it is stored");
+    CHECK(!weft__gated_of_key(tasks, "ann: 1"));
+    CHECK_INT(weft__gated_send(tasks, &spec, on_gated, &again, &gate), 0);
+    CHECK(engine_wait(&w, &first.times, 1) && engine_wait(&w, &again.times, 1));
+    CHECK_INT(again.r, 0);
+    CHECK_TEXT(again.id, strlen(again.id), first.id);
+    test_row("when it is");
+    other.max_iterations = WEFT_GATED_USUAL;
+    CHECK_INT(weft__gated_send(tasks, &other, on_gated, &again, &gate), -EALREADY);
+    CHECK(weft__gated_of_key(tasks, "ann: 1") == of(first.id));
+    played.missing = -ENOENT;
+    CHECK_INT(weft__gated_send(tasks, &spec, on_gated, &again, &gate), -EALREADY);
+    played.missing = 0;
+    test_row("something else");
+    other = spec, other.gate_count = 1;
+    CHECK_INT(weft__gated_send(tasks, &other, on_gated, &again, &gate), -ENOTUNIQ);
+    other = spec, other.prompt = "y";
+    CHECK_INT(weft__gated_send(tasks, &other, on_gated, &again, &gate), -ENOTUNIQ);
+    test_row("after a restart");
+    crash_and_restart(&w);
+    CHECK_INT(weft__gated_send(tasks, &spec, on_gated, &again, &gate), -EALREADY);
+    CHECK_STR(weft__gated_of_key(tasks, "ann: 1")->id, first.id);
+    CHECK_INT(again.times, 1);
+    test_row(NULL);
+    end(&w);
 }
 
 TEST(a_gate_that_cannot_run) {
@@ -456,6 +493,10 @@ TEST(what_is_refused) {
     bad = spec, bad.gates = unknown;
     CHECK_INT(weft__gated_send(tasks, &bad, on_gated, &outcome, &gate), -ESRCH);
     CHECK_INT(gate, 1);
+    played.missing = -ENOENT;
+    CHECK_INT(weft__gated_send(tasks, &spec, on_gated, &outcome, &gate), -ENOEXEC);
+    CHECK_INT(gate, 0);
+    played.missing = 0;
     bad = spec, bad.max_iterations = WEFT_GATED_ITERATIONS + 1;
     CHECK_INT(weft__gated_send(tasks, &bad, on_gated, &outcome, &gate), -EINVAL);
     bad = spec, bad.agent = "nobody";
@@ -575,8 +616,9 @@ TEST(a_store_that_fails_for_a_while) {
 }
 
 TEST_MAIN(CASE(findings_reach_the_next_prompt) CASE(the_iterations_are_used_up) CASE(an_agent_that_does_not_end_well)
-              CASE(a_gate_that_cannot_run) CASE(a_gate_that_takes_too_long) CASE(cancelled_while_the_agent_works)
-                  CASE(cancelled_while_a_gate_runs) CASE(somebody_cancels_its_turn) CASE(a_permission_that_is_denied)
-                      CASE(it_dies_while_the_agent_works) CASE(it_dies_and_tasks_fail_then) CASE(it_dies_while_a_gate_runs)
-                          CASE(it_dies_while_it_is_being_cancelled) CASE(what_is_refused) CASE(the_oldest_makes_room)
-                              CASE(its_session_is_deleted) CASE(a_narrow_context) CASE(a_store_that_fails_for_a_while))
+              CASE(sent_again_with_its_key) CASE(a_gate_that_cannot_run) CASE(a_gate_that_takes_too_long)
+                  CASE(cancelled_while_the_agent_works) CASE(cancelled_while_a_gate_runs) CASE(somebody_cancels_its_turn)
+                      CASE(a_permission_that_is_denied) CASE(it_dies_while_the_agent_works) CASE(it_dies_and_tasks_fail_then)
+                          CASE(it_dies_while_a_gate_runs) CASE(it_dies_while_it_is_being_cancelled) CASE(what_is_refused)
+                              CASE(the_oldest_makes_room) CASE(its_session_is_deleted) CASE(a_narrow_context)
+                                  CASE(a_store_that_fails_for_a_while))

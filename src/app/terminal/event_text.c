@@ -69,6 +69,7 @@ static const event_row event_rows[] = {
     {"gated.stopping", "gatedId", "stopping", NULL, WEFT_INK_WARN},
     {"gated.removed", "gatedId", "removed", NULL, NULL},
     {"gated.finished", "gatedId", "finished", "/state", WEFT_INK_BOLD},
+    {"gated.seen", "gatedId", "seen", NULL, NULL},
     {"build.started", "buildId", "started", "/kind", WEFT_INK_BOLD},
     {"build.progress", "buildId", "running", "/line", NULL},
     {"build.warning", "buildId", "warning", "/diagnostic/message", WEFT_INK_WARN},

@@ -130,7 +130,7 @@ struct seen {
     weft_json taskIds;
 };
 const weft_param weft__dashboard_seen_params[] = {
-    {"taskIds", WEFT_PARAM_arr, offsetof(struct seen, taskIds), WEFT_REQUIRED, "which tasks, at most 1000"},
+    {"taskIds", WEFT_PARAM_arr, offsetof(struct seen, taskIds), WEFT_REQUIRED, "which tasks, also gated ones, at most 1000"},
     WEFT_END(struct seen),
 };
 
@@ -159,12 +159,19 @@ static void on_marked(void *ctx, int r) {
         end_marking(marking);
 }
 
+static int mark_one(struct marking *marking, const char *id, const char *by) {
+    const weft_hub *hub = marking->hub;
+    if (hub->gated && weft__gated_find(hub->gated, id))
+        return weft__gated_seen(hub->gated, id, by, on_marked, marking);
+    return weft__task_seen(hub->engine, id, by, on_marked, marking);
+}
+
 /* What is no id, or nobody's, or has not ended is left out: it may be forgotten between a list and this. */
 static int mark_all(struct marking *marking, const weft_json *ids, const char *by) {
     int r = 0;
     for (weft_iter it = weft_iterate(ids); r >= 0 && weft_next(&it);) {
         const char *id = weft_str_of(&it.value, NULL);
-        r = id ? weft__task_seen(marking->hub->engine, id, by, on_marked, marking) : 1;
+        r = id ? mark_one(marking, id, by) : 1;
         marking->open += r == 0;
         if (r == -ENOENT || r == -EBUSY)
             r = 0;

@@ -113,6 +113,8 @@ void weft__planner_files_event(weft_planner_files *files, const weft_hub *hub, c
 void weft__planner_files_compared(weft_planner_files *files, const weft_hub *hub, const weft_changed_list *list);
 /* As a JSON list, behind what is in out. */
 int weft__planner_files_write(const weft_planner_files *files, const weft_hub *hub, bool created, weft_buf *out);
+/* What a holder says of its files: those that are paths in the project, relative to it, at most 1000. */
+int weft__planner_files_said(const weft_hub *hub, const weft_json *list, weft_buf *out);
 void weft__planner_files_done(weft_planner_files *files, const weft_alloc *alloc);
 
 /* ---- planner_answer.c ---- */

@@ -101,10 +101,10 @@ static int write_parts(const weft_planner_outcome *of, const struct said *said, 
     int r = code.text ? weft__buf_put(&to->code, alloc, code.text, code.len)
                       : weft__write_str(&to->code, alloc, of->output.data ? of->output.data : "", of->output.len);
     if (r >= 0)
-        r = modified.text ? weft__buf_put(&to->modified, alloc, modified.text, modified.len)
+        r = modified.text ? weft__planner_files_said(of->hub, &modified, &to->modified)
                           : weft__planner_files_write(of->files, of->hub, false, &to->modified);
     if (r >= 0)
-        r = created.text ? weft__buf_put(&to->created, alloc, created.text, created.len)
+        r = created.text ? weft__planner_files_said(of->hub, &created, &to->created)
                          : weft__planner_files_write(of->files, of->hub, true, &to->created);
     return r;
 }

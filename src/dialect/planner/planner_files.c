@@ -1,6 +1,9 @@
 /* The files that a task wrote. Where snapshots are taken before and after, comparing them says it; otherwise the diffs that
  * its agent shows with its tool calls do. An agent that shows none is believed to have written nothing then: these lists are
- * what is known, not a proof. */
+ * what is known, not a proof.
+ *
+ * What an agent or a holder says is a claim, and goes on to programs and terminals: a name that is not of a file in the
+ * project, or steers a terminal, is left out. What was compared is there, whatever it is called. */
 #include <string.h>
 
 #include "doc.h"
@@ -19,19 +22,11 @@ static bool has_path(const weft_buf *paths, const char *path) {
     return false;
 }
 
-/* Relative to the project, where it is in it. */
-static const char *shorten_path(const weft_hub *hub, const char *path) {
-    const char *folder = weft__engine_folder(hub->engine);
-    size_t len = strlen(folder);
-    return strncmp(path, folder, len) == 0 && path[len] == '/' ? path + len + 1 : path;
-}
-
-static void add_path(weft_planner_files *files, const weft_hub *hub, const char *path, bool created) {
-    path = shorten_path(hub, path);
+static void add_path(weft_planner_files *files, const weft_alloc *alloc, const char *path, bool created) {
     if (!*path || strlen(path) > LONGEST_PATH || files->count >= MOST_PATHS || has_path(&files->created, path) ||
         has_path(&files->modified, path))
         return;
-    if (weft__buf_put(created ? &files->created : &files->modified, hub->alloc, path, strlen(path) + 1) >= 0)
+    if (weft__buf_put(created ? &files->created : &files->modified, alloc, path, strlen(path) + 1) >= 0)
         files->count++;
 }
 
@@ -41,10 +36,11 @@ void weft__planner_files_event(weft_planner_files *files, const weft_hub *hub, c
         return;
     weft_json content = weft_pointer(data, "/update/content");
     for (weft_iter it = weft_iterate(&content); weft_typeof(&content) == WEFT_ARRAY && weft_next(&it);) {
+        char file[WEFT_CONTEXT_KEY + 1];
         weft_json before = weft_get(&it.value, "oldText");
         const char *path = weft_get_str(&it.value, "path", NULL);
-        if (path && strcmp(weft_get_str(&it.value, "type", ""), "diff") == 0)
-            add_path(files, hub, path, weft_typeof(&before) != WEFT_STRING);
+        if (path && strcmp(weft_get_str(&it.value, "type", ""), "diff") == 0 && !weft__planner_file_wrong(hub, path, file))
+            add_path(files, hub->alloc, file, weft_typeof(&before) != WEFT_STRING);
     }
 }
 
@@ -67,7 +63,7 @@ void weft__planner_files_compared(weft_planner_files *files, const weft_hub *hub
     for (size_t i = 0; i < list->count; i++) {
         weft_changed change = list->files[i].change;
         if (change != WEFT_CHANGED_DELETED)
-            add_path(files, hub, list->files[i].path, change == WEFT_CHANGED_ADDED || change == WEFT_CHANGED_RENAMED);
+            add_path(files, hub->alloc, list->files[i].path, change == WEFT_CHANGED_ADDED || change == WEFT_CHANGED_RENAMED);
     }
 }
 
@@ -75,6 +71,21 @@ int weft__planner_files_write(const weft_planner_files *files, const weft_hub *h
     int r = weft__buf_put(out, hub->alloc, "[", 1);
     if (r >= 0)
         r = write_told(created ? &files->created : &files->modified, hub->alloc, out);
+    return r < 0 ? r : weft__buf_put(out, hub->alloc, "]", 1);
+}
+
+int weft__planner_files_said(const weft_hub *hub, const weft_json *list, weft_buf *out) {
+    char file[WEFT_CONTEXT_KEY + 1];
+    size_t looked_at = 0;
+    bool first = true;
+    int r = weft__buf_put(out, hub->alloc, "[", 1);
+    for (weft_iter it = weft_iterate(list); r >= 0 && looked_at < MOST_PATHS && weft_next(&it); looked_at++) {
+        const char *said = weft_str_of(&it.value, NULL);
+        if (!said || weft__planner_file_wrong(hub, said, file))
+            continue;
+        r = put_name(out, hub->alloc, first, file);
+        first = false;
+    }
     return r < 0 ? r : weft__buf_put(out, hub->alloc, "]", 1);
 }
 

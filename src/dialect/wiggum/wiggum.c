@@ -62,7 +62,8 @@
     S_IS("endedAt", S_TIME_OR_NULL) "," \
     S_IS("reason", S_STRING) "," \
     S_IS("error", S_STRING) "," \
-    S_IS("failedGate", S_STRING)
+    S_IS("failedGate", S_STRING) "," \
+    S_IS("seen", S_TRUE)
 #define S_GATED_REQUIRED \
     "\"taskId\",\"state\",\"prompt\",\"gates\",\"iteration\",\"maxIterations\",\"createdAt\",\"endedAt\""
 #define S_WHOLE_GATED S_OF( \
@@ -113,8 +114,15 @@ static const weft_error_row build_errors[] = {{WIGGUM_BUILD_FAILED, "The build f
                                               WEFT_ERROR_STORAGE,
                                               {0}};
 static const weft_error_row send_errors[] = {
-    WEFT_ERROR_PARAMS,   WEFT_ERROR_AGENT,   OVERFLOW, TOO_MANY("Too many gated tasks run"),
-    WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE, {0}};
+    WEFT_ERROR_PARAMS,
+    {WEFT_INVALID_PARAMS, "The program of a gate is not there", "gateUnavailable"},
+    WEFT_ERROR_AGENT,
+    OVERFLOW,
+    TOO_MANY("Too many gated tasks run"),
+    {409, "The idempotency key was used before, for a task with other params", "idempotencyKeyReused"},
+    WEFT_ERROR_STOPPING,
+    WEFT_ERROR_STORAGE,
+    {0}};
 static const weft_error_row cancel_errors[] = {WEFT_ERROR_PARAMS,   WEFT_ERROR_AGENT,   NO_GATED,
                                                WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE, {0}};
 static const weft_error_row await_errors[] = {

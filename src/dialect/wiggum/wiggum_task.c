@@ -87,10 +87,29 @@ static int refuse_gate(weft_req *req, const weft_hub *hub, const char *name, siz
     return weft__reply_invalid(req, path, "there is no gate \"%.64s\"; there are %s", name, known);
 }
 
+/* An agent cannot mend that, so no turn is spent on it. */
+static int refuse_program(weft_req *req, const weft_hub *hub, const char *name, size_t at) {
+    char path[32], program[256] = "", message[512];
+    int r = hub->gates ? weft__gates_check(hub->gates, name, weft__engine_folder(hub->engine), program, sizeof program)
+                       : -ENOENT;
+    snprintf(path, sizeof path, "/gates/%zu", at);
+    snprintf(message, sizeof message, "The gate \"%.64s\" cannot run: %s \"%s\"%s", name,
+             r == -EACCES ? "the program" : "there is no program", program,
+             r == -EACCES           ? " may not be run"
+             : strchr(program, '/') ? ""
+                                    : " in the PATH of the hub");
+    return req ? weft_fail(req, WEFT_INVALID_PARAMS, message,
+                           WEFT_OBJ({"reason", weft_str("gateUnavailable")}, {"path", weft_str(path)},
+                                    {"gate", weft_str(name)}, {"program", weft_str(program)}))
+               : 0;
+}
+
 static int refuse_send(weft_req *req, const weft_hub *hub, const weft_gated_spec *spec, int r, size_t gate) {
     switch (r) {
     case -ESRCH:
         return refuse_gate(req, hub, spec->gates[gate], gate);
+    case -ENOEXEC:
+        return refuse_program(req, hub, spec->gates[gate], gate);
     case -ENOENT:
         return weft__reply_no_agent(req, hub, WEFT_INVALID_PARAMS, "invalidParams", "/agent",
                                     spec->agent ? spec->agent : "");
@@ -127,7 +146,7 @@ int weft__wiggum_send(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     const struct send_params *in = weft_req_params(req);
     const char *gates[WEFT_GATED_GATES];
-    char who[WEFT_WHO];
+    char who[WEFT_WHO], key[WEFT_KEY];
     size_t gate = 0;
     weft_gated_spec spec = {.prompt = in->prompt,
                             .agent = in->agent,
@@ -140,11 +159,18 @@ int weft__wiggum_send(weft_req *req, const weft_json *params, void *ctx) {
         r = weft__permission_read(req, hub, in->permission, &spec.permission);
     if (r == 0)
         r = weft__isolation_read(req, in->isolation, in->withChanges, &spec.isolation);
+    if (r == 0)
+        r = weft__idempotency_key(req, key);
     if (r != 0)
         return r < 0 ? r : 0;
+    spec.key = *key ? key : NULL;
     if (!hub->gated)
         return weft__reply_failure(weft__req_keep(req), -ESHUTDOWN);
     r = weft__gated_send(hub->gated, &spec, on_task_sent, weft__req_keep(req), &gate);
+    if (r == -EALREADY) {
+        on_task_sent(weft__req_keep(req), 0, weft__gated_of_key(hub->gated, key));
+        return 0;
+    }
     return r < 0 ? refuse_send(weft__req_keep(req), hub, &spec, r, gate) : 0;
 }
 
@@ -312,7 +338,7 @@ static int write_gated(weft_buf *out, const weft_alloc *alloc, const weft_gated 
         {"sessionId", weft__text_or_none(gated->session)}, {"createdBy", weft__text_or_none(gated->by)},
         {"createdAt", weft__stamp_val(gated->created_ms, created)}, {"endedAt", weft__stamp_val(gated->ended_ms, ended)},
         {"reason", weft__text_or_none(gated->reason)}, {"error", weft__text_or_none(gated->error)},
-        {"failedGate", weft_str_or_none(gated->failed_gate)},
+        {"failedGate", weft_str_or_none(gated->failed_gate)}, {"seen", gated->seen ? weft_bool(true) : weft_none()},
         {"iterations", whole ? weft_raw(weft__buf_head(&turns), weft__buf_len(&turns)) : weft_none()},
         {"results", whole ? weft_raw(weft__buf_head(&gates), weft__buf_len(&gates)) : weft_none()});
     if (r >= 0)

@@ -265,6 +265,8 @@ static void take_failure(weft_driver_session *session, int r) {
     bool child = weft__planner_is_child(process);
     if (r == -EBADMSG)
         say_unreadable(session, "it is not an answer");
+    else if (r == -EMSGSIZE)
+        say_unreadable(session, "it is over the size limit of a message");
     else if (!child || (r != -ECONNRESET && r != -ENOTCONN))
         weft__planner_decide(session, true, "agentEnded", "%s has left in the middle of this turn", process->agent->name);
 }

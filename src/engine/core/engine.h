@@ -562,6 +562,8 @@ int weft__question_answer_with(weft_engine *engine, const char *id, const weft_q
 /* Who asked does not wait for an answer any more. reason is static: it goes into the event. -ENOENT; -EALREADY it is over.
  */
 int weft__question_withdraw(weft_engine *engine, const char *id, const char *reason);
+/* Nobody is there any more who could answer: what is asked, now or later, is withdrawn with the reason "nobodyLeft". */
+void weft__questions_unattended(weft_engine *engine);
 const weft_question *weft__question_find(const weft_engine *engine, const char *id);
 /* The open ones, oldest first; with all also those that are over and still remembered (1,000). */
 const weft_question *weft__question_first(const weft_engine *engine, bool all);

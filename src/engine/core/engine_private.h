@@ -221,6 +221,7 @@ struct weft_engine {
     weft_link queueing_groups; /* those of them that have a group */
     size_t ends;               /* ends of tasks under way */
     size_t session_count, question_count, question_over;
+    bool unattended;       /* nobody can answer questions any more */
     size_t sessions_stuck; /* so many were left when the last look found no more to forget; 0: there were not too many */
     size_t question_bytes; /* of the open ones */
     uint64_t next_task, next_question;

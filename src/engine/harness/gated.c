@@ -64,13 +64,14 @@ static int copy_gates(gated_task *task, const weft_gated_spec *spec) {
 
 static int fill_gated(gated_task *task, const weft_gated_spec *spec) {
     const weft_alloc *alloc = task->of->alloc;
-    const char *by = spec->by ? spec->by : "";
+    const char *by = spec->by ? spec->by : "", *key = spec->key ? spec->key : "";
     int r = copy_gates(task, spec);
     task->prompt = weft__strndup(alloc, spec->prompt, strlen(spec->prompt));
     task->by = weft__strndup(alloc, by, strlen(by));
+    task->key = weft__strndup(alloc, key, strlen(key));
     if (r >= 0)
         r = weft__copy_or_null(alloc, spec->agent, &task->agent);
-    return r < 0 || !task->prompt || !task->by ? -ENOMEM : 0;
+    return r < 0 || !task->prompt || !task->by || !task->key ? -ENOMEM : 0;
 }
 
 gated_task *weft__gated_make(weft_gated_tasks *tasks, const weft_gated_spec *spec, uint64_t number) {
@@ -81,6 +82,7 @@ gated_task *weft__gated_make(weft_gated_tasks *tasks, const weft_gated_spec *spe
     task->now.failed_gate = -1;
     weft__list_init(&task->link);
     weft__list_init(&task->waiters);
+    weft__list_init(&task->repeats);
     weft__later_init(&task->look, weft__gated_look_due);
     weft__timer_init(&task->again, weft__gated_again_due);
     if (fill_gated(task, spec) < 0)
@@ -96,6 +98,7 @@ gated_task *weft__gated_make(weft_gated_tasks *tasks, const weft_gated_spec *spe
                              .permission = spec->permission,
                              .isolation = spec->isolation,
                              .by = task->by,
+                             .key = task->key,
                              .turns = task->turns,
                              .results = task->results};
     weft__gated_publish(task);
@@ -118,6 +121,7 @@ gated_task *weft__gated_drop(gated_task *task) {
     weft__free(alloc, task->prompt);
     weft__free(alloc, task->agent);
     weft__free(alloc, task->by);
+    weft__free(alloc, task->key);
     weft__free(alloc, task->stop_by);
     return weft__free(alloc, task);
 }
@@ -138,6 +142,7 @@ void weft__gated_publish(gated_task *task) {
     task->pub.error = now->error;
     task->pub.failed_gate = now->failed_gate >= 0 ? task->gates[now->failed_gate] : NULL;
     task->pub.ended_ms = now->ended_ms;
+    task->pub.seen = now->seen;
 }
 
 static bool is_shown(const gated_task *task) {
@@ -151,6 +156,28 @@ gated_task *weft__gated_known(const weft_gated_tasks *tasks, const char *id) {
             return is_shown(task) ? task : NULL;
     }
     return NULL;
+}
+
+/* ---- who waits ---- */
+
+static int add_waiter(const gated_task *task, weft_link *list, weft_gated_done *done, void *ctx) {
+    gated_waiter *made = weft__zalloc(task->of->alloc, sizeof *made);
+    if (!made)
+        return -ENOMEM;
+    *made = (gated_waiter){.done = done, .ctx = ctx};
+    weft__list_push(list, &made->link);
+    return 0;
+}
+
+static void tell_waiters(const gated_task *task, weft_link *list, int r) {
+    const weft_alloc *alloc = task->of->alloc;
+    while (!weft__list_empty(list)) {
+        gated_waiter *first = WEFT_CONTAINER(list->next, gated_waiter, link);
+        gated_waiter told = *first;
+        weft__list_remove(&first->link);
+        weft__free(alloc, first);
+        told.done(told.ctx, r, r < 0 ? NULL : &task->pub);
+    }
 }
 
 /* ---- sending one ---- */
@@ -259,7 +286,9 @@ static void on_sent(void *ctx, int r) {
     if (r >= 0) {
         task->stored = task->resumed = true;
         weft__gated_look(task);
-    } else {
+    }
+    tell_waiters(task, &task->repeats, r < 0 ? r : 0);
+    if (r < 0) {
         task->of->running--;
         task = weft__gated_drop(task);
     }
@@ -268,14 +297,48 @@ static void on_sent(void *ctx, int r) {
 
 /* ---- what may be sent ---- */
 
+/* Also one that is not stored yet. */
+static gated_task *find_key(const weft_gated_tasks *tasks, const char *key) {
+    for (weft_link *link = tasks->all.prev; *key && link != &tasks->all; link = link->prev) {
+        gated_task *task = WEFT_CONTAINER(link, gated_task, link);
+        if (strcmp(task->key, key) == 0)
+            return task->leaving ? NULL : task;
+    }
+    return NULL;
+}
+
+static bool are_gates_equal(const weft_gated *is, const weft_gated_spec *spec) {
+    size_t i = 0;
+    while (i < is->gate_count && i < spec->gate_count && strcmp(is->gates[i], spec->gates[i]) == 0)
+        i++;
+    return i == is->gate_count && i == spec->gate_count;
+}
+
+static bool is_sent_again(const weft_gated *is, const weft_gated_spec *spec) {
+    int64_t most = spec->max_iterations ? spec->max_iterations : WEFT_GATED_USUAL;
+    bool agent = is->agent && spec->agent ? strcmp(is->agent, spec->agent) == 0 : is->agent == spec->agent;
+    return spec->prompt && strcmp(is->prompt, spec->prompt) == 0 && agent && are_gates_equal(is, spec) &&
+           is->max_iterations == most && is->permission == spec->permission && is->isolation == spec->isolation;
+}
+
+/* Whatever else is wrong with it by now: it was right when it was sent. */
+static int answer_again(gated_task *task, const weft_gated_spec *spec, weft_gated_done *done, void *ctx) {
+    if (!is_sent_again(&task->pub, spec))
+        return -ENOTUNIQ;
+    return task->stored ? -EALREADY : add_waiter(task, &task->repeats, done, ctx);
+}
+
 static int check_gates(const weft_gated_tasks *tasks, const weft_gated_spec *spec, size_t *ret_gate) {
     const weft_gate_runner *runner = &tasks->opts.gates;
     if (!spec->gate_count || spec->gate_count > WEFT_GATED_GATES)
         return -EINVAL;
     for (size_t i = 0; i < spec->gate_count; i++) {
         *ret_gate = i;
-        if (strlen(spec->gates[i]) > WEFT_GATE_NAME || !runner->knows(runner->ctx, spec->gates[i]))
+        if (strlen(spec->gates[i]) > WEFT_GATE_NAME)
             return -ESRCH;
+        int r = runner->check(runner->ctx, spec->gates[i], weft__engine_folder(tasks->engine));
+        if (r < 0)
+            return r == -ESRCH ? -ESRCH : -ENOEXEC;
         for (size_t n = 0; n < i; n++)
             if (strcmp(spec->gates[n], spec->gates[i]) == 0)
                 return -EINVAL;
@@ -304,8 +367,9 @@ static int check_gated(const weft_gated_tasks *tasks, const weft_gated_spec *spe
 
 int weft__gated_send(weft_gated_tasks *tasks, const weft_gated_spec *spec, weft_gated_done *done, void *ctx,
                      size_t *ret_gate) {
-    int r = check_gated(tasks, spec, ret_gate);
-    if (r < 0)
+    gated_task *same = spec->key ? find_key(tasks, spec->key) : NULL;
+    int r = same ? answer_again(same, spec, done, ctx) : check_gated(tasks, spec, ret_gate);
+    if (r < 0 || same)
         return r;
     weft_gated_spec whole = *spec;
     whole.max_iterations = spec->max_iterations ? spec->max_iterations : WEFT_GATED_USUAL;
@@ -335,28 +399,8 @@ int weft__gated_send(weft_gated_tasks *tasks, const weft_gated_spec *spec, weft_
 
 /* ---- waiting and ending ---- */
 
-static int add_waiter(gated_task *task, weft_gated_done *done, void *ctx) {
-    gated_waiter *made = weft__zalloc(task->of->alloc, sizeof *made);
-    if (!made)
-        return -ENOMEM;
-    *made = (gated_waiter){.done = done, .ctx = ctx};
-    weft__list_push(&task->waiters, &made->link);
-    return 0;
-}
-
-static void tell_waiters(gated_task *task, int r) {
-    const weft_alloc *alloc = task->of->alloc;
-    while (!weft__list_empty(&task->waiters)) {
-        gated_waiter *first = WEFT_CONTAINER(task->waiters.next, gated_waiter, link);
-        gated_waiter told = *first;
-        weft__list_remove(&first->link);
-        weft__free(alloc, first);
-        told.done(told.ctx, r, r < 0 ? NULL : &task->pub);
-    }
-}
-
 void weft__gated_tell(gated_task *task) {
-    tell_waiters(task, 0);
+    tell_waiters(task, &task->waiters, 0);
 }
 
 static int find_running(weft_gated_tasks *tasks, const char *id, gated_task **ret) {
@@ -371,7 +415,7 @@ static int find_running(weft_gated_tasks *tasks, const char *id, gated_task **re
 int weft__gated_await(weft_gated_tasks *tasks, const char *id, weft_gated_done *done, void *ctx) {
     gated_task *task;
     int r = find_running(tasks, id, &task);
-    return r < 0 ? r : add_waiter(task, done, ctx);
+    return r < 0 ? r : add_waiter(task, &task->waiters, done, ctx);
 }
 
 int weft__gated_cancel(weft_gated_tasks *tasks, const char *id, const char *by, weft_gated_done *done, void *ctx) {
@@ -381,7 +425,7 @@ int weft__gated_cancel(weft_gated_tasks *tasks, const char *id, const char *by, 
     if (r >= 0)
         r = weft__copy_or_null(tasks->alloc, by, &who);
     if (r >= 0)
-        r = add_waiter(task, done, ctx);
+        r = add_waiter(task, &task->waiters, done, ctx);
     if (r < 0 || task->want_stop)
         weft__free(tasks->alloc, who);
     else
@@ -393,11 +437,80 @@ int weft__gated_cancel(weft_gated_tasks *tasks, const char *id, const char *by, 
     return 0;
 }
 
+/* ---- how it ended was looked at ---- */
+
+typedef struct marking {
+    gated_op *op;
+    void (*done)(void *ctx, int r);
+    void *ctx;
+    const weft_alloc *alloc;
+} marking;
+
+static void on_seen_stored(void *ctx, int r) {
+    marking made = *(marking *) ctx;
+    weft__free(made.alloc, ctx);
+    gated_task *task = weft__gated_op_end(made.op);
+    if (task && r >= 0) {
+        task->now.seen = true;
+        weft__gated_publish(task);
+    }
+    if (made.done)
+        made.done(made.ctx, r);
+}
+
+static int append_seen(gated_task *task, const char *by, marking *made) {
+    static const char *const type = "gated.seen";
+    char fixed[GATED_KEY], state[GATED_KEY];
+    weft_val data = WEFT_OBJ({"gatedId", weft_str(task->id)}, {"by", weft_str_or_none(by)});
+    weft_buf text = {0};
+    task->next = task->now;
+    task->next.seen = true;
+    int r = weft__gated_write_state(task, &text);
+    weft__gated_keys(task, fixed, state);
+    if (r >= 0)
+        r = weft__engine_change(
+            task->of->engine,
+            &(weft_engine_change){.stream = WEFT_STREAM_GATED,
+                                  .types = &type,
+                                  .data = &data,
+                                  .count = 1,
+                                  .documents = &(weft_document){state, {weft__buf_head(&text), weft__buf_len(&text)}},
+                                  .document_count = 1},
+            on_seen_stored, made);
+    weft__buf_done(&text, task->of->alloc);
+    return r;
+}
+
+int weft__gated_seen(weft_gated_tasks *tasks, const char *id, const char *by, void (*done)(void *ctx, int r), void *ctx) {
+    gated_task *task;
+    int r = find_running(tasks, id, &task);
+    if (r != -EALREADY)
+        return r < 0 ? r : -EBUSY;
+    if (task->now.seen)
+        return 1;
+    marking *made = weft__alloc(tasks->alloc, sizeof *made);
+    gated_op *op = made ? weft__gated_op(task) : NULL;
+    if (op)
+        *made = (marking){.op = op, .done = done, .ctx = ctx, .alloc = tasks->alloc};
+    r = op ? append_seen(task, by, made) : -ENOMEM;
+    if (r >= 0)
+        return 0;
+    if (op)
+        weft__gated_op_end(op);
+    weft__free(tasks->alloc, made);
+    return r;
+}
+
 /* ---- looking ---- */
 
 const weft_gated *weft__gated_find(const weft_gated_tasks *tasks, const char *id) {
     const gated_task *task = weft__gated_known(tasks, id);
     return task ? &task->pub : NULL;
+}
+
+const weft_gated *weft__gated_of_key(const weft_gated_tasks *tasks, const char *key) {
+    gated_task *task = find_key(tasks, key);
+    return task && is_shown(task) ? &task->pub : NULL;
 }
 
 const weft_gated *weft__gated_of_session(const weft_gated_tasks *tasks, const char *session) {
@@ -532,7 +645,8 @@ weft_gated_tasks *weft__gated_free(weft_gated_tasks *tasks) {
     }
     while (!weft__list_empty(&tasks->all)) {
         gated_task *first = WEFT_CONTAINER(tasks->all.next, gated_task, link);
-        tell_waiters(first, -ECANCELED);
+        tell_waiters(first, &first->repeats, -ECANCELED);
+        tell_waiters(first, &first->waiters, -ECANCELED);
         weft__gated_drop(first);
     }
     return weft__free(tasks->alloc, tasks);

@@ -63,7 +63,8 @@ typedef struct weft_gated {
     int64_t max_iterations;
     weft_task_permission permission;
     weft_isolation isolation;
-    const char *by; /* who sent it; "": unknown */
+    const char *by;  /* who sent it; "": unknown */
+    const char *key; /* the idempotency key it was sent with; "": none */
     weft_gated_state state;
     bool stopping;                   /* it runs, but was cancelled */
     int64_t iteration;               /* from 1; 0: none has begun */
@@ -75,6 +76,7 @@ typedef struct weft_gated {
     const char *error;               /* the same as a sentence; "" */
     const char *failed_gate;         /* of gateFailed: the first that did not pass; NULL */
     int64_t created_ms, ended_ms;    /* wall clock; 0: not yet */
+    bool seen;                       /* somebody has looked at how it ended */
 } weft_gated;
 
 typedef struct weft_gated_opts {
@@ -98,13 +100,15 @@ typedef struct weft_gated_spec {
     weft_task_permission permission;
     weft_isolation isolation;
     const char *by;
+    const char *key; /* sent again with the same, it is the one that is there, as long as that is remembered; NULL: none */
 } weft_gated_spec;
 
 /* r 0: as it is stored. */
 typedef void weft_gated_done(void *ctx, int r, const weft_gated *gated);
 /* Everything is copied. -EINVAL an empty prompt, no gate, too many, one twice, or too many iterations; -EMSGSIZE the prompt
- * is too long; -EOVERFLOW it is longer than its agent's context_limit; -ENOENT no such agent; -ESRCH no such gate, whose
- * index is in *ret_gate; -EUSERS too many run; -EAGAIN what was stored is not read yet; -ESHUTDOWN, -ENOMEM. */
+ * is too long; -EOVERFLOW it is longer than its agent's context_limit; -ENOENT no such agent; -ESRCH no such gate, -ENOEXEC
+ * its program cannot be run, with its index in *ret_gate; -EALREADY it was sent with this key, see weft__gated_of_key();
+ * -ENOTUNIQ something else was; -EUSERS too many run; -EAGAIN what was stored is not read yet; -ESHUTDOWN, -ENOMEM. */
 int weft__gated_send(weft_gated_tasks *tasks, const weft_gated_spec *spec, weft_gated_done *done, void *ctx,
                      size_t *ret_gate);
 /* done: it has ended, and everything of it. -ENOENT; -EALREADY it had. by may be NULL. */
@@ -112,7 +116,12 @@ int weft__gated_cancel(weft_gated_tasks *tasks, const char *id, const char *by, 
 /* done when it has ended. -ENOENT; -EALREADY it had. */
 int weft__gated_await(weft_gated_tasks *tasks, const char *id, weft_gated_done *done, void *ctx);
 
+/* Somebody has looked at how it ended. done may be NULL. 1: that is known already; -ENOENT; -EBUSY it runs. */
+int weft__gated_seen(weft_gated_tasks *tasks, const char *id, const char *by, void (*done)(void *ctx, int r), void *ctx);
+
 const weft_gated *weft__gated_find(const weft_gated_tasks *tasks, const char *id);
+/* The one that was sent with this key; NULL: none. */
+const weft_gated *weft__gated_of_key(const weft_gated_tasks *tasks, const char *key);
 /* The one whose session this is; NULL: none. */
 const weft_gated *weft__gated_of_session(const weft_gated_tasks *tasks, const char *session);
 /* From the newest to the oldest; NULL ends it. */

@@ -26,6 +26,7 @@ typedef struct gated_now {
     char reason[32], error[WEFT_GATED_WHY];
     int64_t ended_ms;
     int failed_gate; /* -1: none */
+    bool seen;       /* how it ended */
 } gated_now;
 
 /* How the task of an iteration ended, kept from when that was heard: the task may be forgotten before it is stored. */
@@ -55,7 +56,7 @@ typedef struct gated_task {
     weft_gated_tasks *of;
     weft_link link; /* in the order of numbers */
     char id[WEFT_GATED_ID];
-    char *prompt, *agent, *by, *stop_by;
+    char *prompt, *agent, *by, *key, *stop_by;
     char **gates;   /* names */
     gated_now now;  /* as it is stored, */
     gated_now next; /* and as it is being stored */
@@ -71,6 +72,7 @@ typedef struct gated_task {
     gate_pending pending;
     uint64_t gate_run; /* of the runner */
     weft_link waiters;
+    weft_link repeats; /* who sent it again before it was stored */
     weft_later look;
     weft_timer again;
 } gated_task;

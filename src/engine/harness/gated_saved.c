@@ -27,7 +27,7 @@ int weft__gated_write_fixed(const gated_task *task, weft_buf *out) {
         {"number", weft_uint(pub->number)}, {"createdMs", weft_int(pub->created_ms)}, {"prompt", weft_str(pub->prompt)},
         {"agent", weft_str_or_none(pub->agent)}, {"gates", weft_arr(gates, pub->gate_count)},
         {"maxIterations", weft_int(pub->max_iterations)}, {"permission", weft_int((int64_t) pub->permission)},
-        {"isolation", weft_int((int64_t) pub->isolation)}, {"by", weft_str(pub->by)});
+        {"isolation", weft_int((int64_t) pub->isolation)}, {"by", weft_str(pub->by)}, {"key", weft__text_or_none(pub->key)});
     return weft__write_val(out, task->of->alloc, &document);
 }
 
@@ -85,6 +85,7 @@ int weft__gated_write_state(const gated_task *task, weft_buf *out) {
                  {"reason", weft__text_or_none(next->reason)}, {"error", weft__text_or_none(next->error)},
                  {"endedMs", next->ended_ms ? weft_int(next->ended_ms) : weft_none()},
                  {"failedGate", next->failed_gate >= 0 ? weft_int(next->failed_gate) : weft_none()},
+                 {"seen", next->seen ? weft_bool(true) : weft_none()},
                  {"turns", weft_raw(weft__buf_head(&turns), weft__buf_len(&turns))},
                  {"results", weft_raw(weft__buf_head(&results), weft__buf_len(&results))});
     if (r >= 0)
@@ -185,6 +186,7 @@ static int restore_state(gated_task *task, const weft_json *data) {
     now->iteration = iteration;
     now->failed_gate = failed < 0 ? -1 : (int) failed;
     now->ended_ms = weft_get_int(data, "endedMs", 0);
+    now->seen = weft_get_bool(data, "seen", false);
     task->want_stop = now->stopping;
     r = copy_member(data, "taskId", now->task, sizeof now->task);
     if (r >= 0)
@@ -205,7 +207,8 @@ static int restore_fixed(gated_reading *reading, const weft_json *data, gated_ta
                             .max_iterations = weft_get_int(data, "maxIterations", 0),
                             .permission = (weft_task_permission) weft_get_int(data, "permission", 0),
                             .isolation = (weft_isolation) weft_get_int(data, "isolation", 0),
-                            .by = weft_get_str(data, "by", "")};
+                            .by = weft_get_str(data, "by", ""),
+                            .key = weft_get_str(data, "key", NULL)};
     for (weft_iter it = weft_iterate(&list);
          weft_typeof(&list) == WEFT_ARRAY && spec.gate_count < WEFT_GATED_GATES && weft_next(&it);)
         gates[spec.gate_count++] = weft_str_of(&it.value, "");

@@ -2,9 +2,13 @@
 #include "gates.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "alloc.h"
+#include "find_program.h"
 #include "list.h"
 #include "utf8.h"
 #include "utf8_stream.h"
@@ -132,8 +136,47 @@ static weft_json find_gate(const weft_gates *self, const char *name) {
     return self->configured ? weft_get(weft_doc_root(self->configured), name) : none;
 }
 
-static bool knows_gate(void *ctx, const char *gate) {
-    return find_gate(ctx, gate).text != NULL;
+/* As it is written: whoever links out of the project, or into it, is asked when the gate runs. */
+static bool lies_beneath(const char *path, const char *folder, size_t path_len) {
+    size_t len = strlen(folder);
+    return path_len >= len && strncmp(path, folder, len) == 0 && (path_len == len || path[len] == '/');
+}
+
+/* A PATH with a folder of the project (its node_modules/.bin, its virtual environment) finds what an agent installs there.
+ */
+static bool searches_beneath(const char *path, const char *folder) {
+    while (path && *path) {
+        size_t len = strcspn(path, ":");
+        if (lies_beneath(path, folder, len))
+            return true;
+        path += len + (path[len] == ':');
+    }
+    return false;
+}
+
+/* With the PATH that its command will have: the hub's. */
+static int look_for_program(const char *program, const char *folder) {
+    char file[PATH_MAX];
+    const char *path = getenv("PATH");
+    bool named = strchr(program, '/') != NULL;
+    if (named ? *program != '/' || lies_beneath(program, folder, strlen(program)) : searches_beneath(path, folder))
+        return 0;
+    return weft__find_program(program, path, file, sizeof file);
+}
+
+int weft__gates_check(const weft_gates *self, const char *gate, const char *folder, char *ret, size_t size) {
+    weft_json line = find_gate(self, gate);
+    weft_iter it = line.text ? weft_iterate(&line) : (weft_iter){0};
+    if (!line.text)
+        return -ESRCH;
+    const char *program = weft_next(&it) ? weft_str_of(&it.value, "") : "";
+    snprintf(ret, size, "%s", program);
+    return look_for_program(program, folder);
+}
+
+static int check_gate(void *ctx, const char *gate, const char *folder) {
+    char program[PATH_MAX];
+    return weft__gates_check(ctx, gate, folder, program, sizeof program);
 }
 
 static int run_gate(void *ctx, const char *gate, const char *folder, weft_gate_done *done, void *done_ctx,
@@ -172,7 +215,7 @@ static void cancel_gate(void *ctx, uint64_t id) {
 }
 
 weft_gate_runner weft__gates_runner(weft_gates *self) {
-    return (weft_gate_runner){.ctx = self, .knows = knows_gate, .run = run_gate, .cancel = cancel_gate};
+    return (weft_gate_runner){.ctx = self, .check = check_gate, .run = run_gate, .cancel = cancel_gate};
 }
 
 /* ---- life ---- */

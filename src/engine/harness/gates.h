@@ -26,7 +26,9 @@ typedef void weft_gate_done(void *ctx, const weft_gate_report *outcome);
 /* What runs gates: the commands below, or what a test plays. */
 typedef struct weft_gate_runner {
     void *ctx;
-    bool (*knows)(void *ctx, const char *gate);
+    /* Before anything begins. -ESRCH there is no such gate; -ENOENT its program is not there; -EACCES it may not be run.
+     * What lies in the project's folder may still be made by an agent, so that is not looked for. */
+    int (*check)(void *ctx, const char *gate, const char *folder);
     /* done runs once, never inside of this. -ENOENT, -EAGAIN, -ENOMEM. */
     int (*run)(void *ctx, const char *gate, const char *folder, weft_gate_done *done, void *done_ctx, uint64_t *ret_id);
     /* It ends with -ECANCELED, unless it has ended. */
@@ -42,6 +44,8 @@ weft_gates *weft__gates_free(weft_gates *gates);
 int weft__gates_set(weft_gates *gates, const weft_json *configured, int64_t within_ms);
 const weft_json *weft__gates_configured(const weft_gates *gates); /* NULL: none */
 weft_gate_runner weft__gates_runner(weft_gates *gates);
+/* As check() of the runner, with the program as it is configured in ret. */
+int weft__gates_check(const weft_gates *gates, const char *gate, const char *folder, char *ret, size_t size);
 /* A command line of the configuration as a list that ends with NULL, in memory of ret; -EINVAL, -ENOMEM. */
 int weft__command_line(const weft_json *line, const weft_alloc *alloc, char ***ret);
 void weft__command_line_free(char **line, const weft_alloc *alloc);

@@ -160,10 +160,18 @@ export class Model {
     unseenFailures() {
         return this.failures().filter(task => !task.seen);
     }
-    /* A gated task that failed counts as seen when its last iteration does. Where the agent failed, that task says so already. */
+    /* Somebody has looked at how it ended, and the hub knows. */
+    saw(task) {
+        (task.turn ?? task.gated ?? task).seen = task.seen = true;
+        this.changed();
+    }
+    /* A gated task that failed counts as seen when its last iteration does. Where the agent failed, that task says so already. One that failed before there was a task is seen by itself. */
     #gatedFailure(one) {
+        const gated = { id: one.taskId, prompt: one.prompt, state: 'failed', ended: ms(one.endedAt), error: one.error, reason: one.reason, cut: false, gated: one };
+        if (one.state === 'failed' && !one.sessionId)
+            return { ...gated, agent: one.agent ?? this.defaultAgent ?? '', attempt: 0, seen: one.seen ?? false };
         const turn = one.state === 'failed' && this.sessionTasks(one.sessionId).findLast(task => task.created <= ms(one.endedAt));
-        return turn && turn.state !== 'failed' && { ...turn, id: one.taskId, prompt: one.prompt, state: 'failed', ended: ms(one.endedAt), error: one.error, reason: one.reason, cut: false, gated: one, turn };
+        return turn && turn.state !== 'failed' && { ...turn, ...gated, turn };
     }
     sessionTasks(id) {
         const session = this.sessions.get(id);

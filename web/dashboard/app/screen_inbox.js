@@ -33,7 +33,7 @@ export function failureCard(ctx, task, onSeen) {
         h('div.card-head', icon('failed'), h('h2', brief(task.prompt, 200)), h('span.grow'), when(task.ended)),
         h('dl.detail', h('dt', 'what'), h('dd', `${task.id} failed${task.attempt > 1 ? ` after ${task.attempt} attempts` : ''}, with the agent ${task.agent}.`),
             h('dt', 'why'), h('dd', h('pre.mono', { tabindex: '0', role: 'group', 'aria-label': 'Error' }, task.error || 'It gave no error.')), REASONS[task.reason] && [h('dt', ''), h('dd', REASONS[task.reason])],
-            h('dt', 'next'), h('dd', 'Look at what it said last, then try again or say more in its session.'), task.reason && [h('dt', 'reason'), h('dd', h('code', task.reason))]),
+            h('dt', 'next'), h('dd', task.sessionId ? 'Look at what it said last, then try again or say more in its session.' : 'No agent has begun. Mend what is wrong, then try again.'), task.reason && [h('dt', 'reason'), h('dd', h('code', task.reason))]),
         h('div.card-foot', h('div.options', h('div', onSeen && button('Mark as seen', 'It was not marked as seen', onSeen)),
             h('div.options-allow', retry, h('a.button.primary', { href: addressOf(task) }, task.gated ? 'Open it' : 'Open the session')))));
 }
@@ -160,8 +160,6 @@ export function screen(ctx) {
 export async function seen(ctx, task) {
     if (task.seen)
         return;
-    const marked = task.turn ?? task;
-    await ctx.hub.call('task.seen', { taskIds: [marked.id] });
-    marked.seen = task.seen = true;
-    ctx.model.changed();
+    await ctx.hub.call('task.seen', { taskIds: [(task.turn ?? task).id] });
+    ctx.model.saw(task);
 }

@@ -49,6 +49,16 @@ static void on_client_close(weft_server *server, weft_peer *peer, int why, void 
         weft__later(self->loop, &self->parent_gone);
 }
 
+/* It may still read, and is answered what it asked for. A question of an agent it cannot answer, and a child has nobody else
+ * who could; a runner's and a relay's are answered at their hub. */
+static bool on_client_eof(weft_peer *peer, void *data) {
+    const weft_serving *self = weft__service_ctx(weft_peer_service(peer));
+    (void) data;
+    if (weft__serving_is_child(self) && !self->uplink && !self->relay)
+        weft__questions_unattended(weft__serve_hub_engine(self->hub));
+    return false;
+}
+
 static void on_client_drain(weft_server *server, weft_peer *peer, void *data) {
     (void) server;
     weft__serve_hub_drained(((weft_serving *) data)->hub, peer);
@@ -122,6 +132,7 @@ int weft__serving_open_server(weft_serving *self) {
     server_opts.on_open = on_client_open;
     server_opts.on_close = on_client_close;
     server_opts.on_drain = on_client_drain;
+    server_opts.on_eof = on_client_eof;
     server_opts.on_raw = on_client_raw;
     server_opts.data = self;
     return r < 0 ? r : weft_server_new(self->loop, &server_opts, &self->server);

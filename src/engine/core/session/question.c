@@ -221,6 +221,8 @@ void weft__question_act_asked(weft_engine *engine, const weft_event *event, cons
     weft__question_set_expiry(engine, question);
     if (question->close_type)
         weft__question_close(engine, question, question->close_type, question->close_reason);
+    else if (engine->unattended)
+        weft__question_close(engine, question, "question.withdrawn", "nobodyLeft");
 }
 
 static weft_question_state state_after(const char *type) {
@@ -387,6 +389,15 @@ void weft__question_withdraw_all(weft_engine *engine, const char *task) {
         known_question *question = WEFT_CONTAINER(link, known_question, link);
         if (question->pub.task && strcmp(question->pub.task, task) == 0 && question->pub.state == WEFT_QUESTION_OPEN)
             weft__question_close(engine, question, "question.withdrawn", "taskEnded");
+    }
+}
+
+void weft__questions_unattended(weft_engine *engine) {
+    engine->unattended = true;
+    for (weft_link *link = engine->all_questions.next; link != &engine->all_questions; link = link->next) {
+        known_question *question = WEFT_CONTAINER(link, known_question, link);
+        if (question->pub.state == WEFT_QUESTION_OPEN)
+            weft__question_close(engine, question, "question.withdrawn", "nobodyLeft");
     }
 }
 
