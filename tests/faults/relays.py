@@ -179,6 +179,14 @@ def several_hubs():
             assert sorted(t["id"] for t in relay.call("task.list")) == ["one:task-0000", "two:task-0000", "two:task-0001"]
             assert relay.refused("task.submit", prompt="x", hub="three").reason == "hubNotFound"
             assert relay.refused("task.cancel", taskId="one:task-0000", hub="two").code == -32602
+            # "hub" is in no row: the command line knows which methods take it at a relay
+            said = relay.cli("call", "task.submit", "prompt=echo typed", "hub=two", "--json")
+            assert ends(relay, json.loads(said.stdout)["taskId"])["output"] == "typed" and '"two:' in said.stdout, said
+            said = relay.cli("call", "task.list", "hub=two", check=False)
+            assert said.returncode == 2 and 'no param "hub"' in said.stderr, said
+            said = one.cli("call", "task.submit", "prompt=echo astray", "hub=two", check=False)
+            assert said.returncode == 2 and "is for relays" in said.stderr, said
+            assert len(one.call("task.list")) == 1
             # one is away: what is known is served, the other one goes on
             two.kill()
             wait_until("two is away", lambda: [h["state"] for h in relay.hubs()] == ["following", "away"])

@@ -132,3 +132,12 @@ weft_exit weft__hub_call_once(weft_app *app, const char *url, const char *method
     weft__connection_done(&connection);
     return status;
 }
+
+weft_exit weft__hub_call_check_relay(weft_connection *connection, const char *typed) {
+    WEFT_ANSWER answer = {0};
+    weft_exit status = weft__hub_call(connection, "daemon.status", weft_none(), &answer);
+    if (status || weft_pointer(answer.result, "/weft/relay").text)
+        return status;
+    return weft__fail(connection->app, WEFT_USAGE, "\"--url NAME\" asks one of the hubs that \"weft hubs\" has.",
+                      "%s is for relays, and this is a hub itself", typed);
+}

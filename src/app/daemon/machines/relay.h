@@ -46,6 +46,8 @@ int weft__relay_start(weft_relay *relay, weft_engine *engine);
 
 /* Which requests are asked of a hub: the last gate before the handlers. For the relay's life. */
 const weft_gate *weft__relay_gate(weft_relay *relay);
+/* Does a relay ask a hub this? Then the member "hub" of the params may say which hub. */
+bool weft__relay_forwards(const char *method);
 /* {"hubs": [...]} for daemon.status. Owned text. */
 int weft__relay_about(const weft_relay *relay, char **ret, size_t *ret_len);
 

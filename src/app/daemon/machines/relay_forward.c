@@ -41,6 +41,10 @@ static bool is_among(const char *const *list, const char *name) {
     return *list != NULL;
 }
 
+bool weft__relay_forwards(const char *method) {
+    return is_among(asked, method);
+}
+
 /* A request that a hub was asked, until it has answered and what came before the answer is stored. */
 typedef struct forwarded {
     weft_link link; /* hub->calls, then hub->held */
