@@ -201,6 +201,37 @@ def several_hubs():
             assert ends(relay, relay.call("task.submit", prompt="echo back", hub="two")["taskId"])["output"] == "back"
 
 
+def gated_tasks():
+    """A gated task is sent, watched, waited for and cancelled by way of a relay; its gates are the hub's."""
+    config = {"tasks": {"gates": {"yes": ["true"], "no": ["false"]}}}
+    with Served(config=config) as one, Served(config=config) as two:
+        one.start(), two.start()
+        with Served("--relay", "one=" + url(one), "--relay", "two=" + url(two)) as relay:
+            relay.start()
+            relay.wait_following()
+            key = {"weft/idempotencyKey": "once"}
+            task = relay.call("sendTask", prompt="echo x", gates=["yes"], hub="two", _meta=key)["taskId"]
+            assert task == "two:gated-0001", task
+            assert relay.call("sendTask", prompt="echo x", gates=["yes"], hub="two", _meta=key)["taskId"] == task
+            assert relay.call("awaitTask", taskId=task) == {"taskId": task, "state": "completed", "iterations": 1,
+                                                            "sessionId": "two:session-0000"}
+            turns = relay.call("gated.get", taskId=task)["task"]["iterations"]
+            assert [turn["taskId"] for turn in turns] == ["two:task-0000"], turns
+            assert ends(relay, "two:task-0000")["output"] == "x"
+            assert relay.refused("awaitTask", taskId="two:gated-0009").reason == "gatedNotFound"
+            assert relay.refused("sendTask", prompt="x", gates=["none"]).code == -32602
+            said = relay.cli("task", "get", task)
+            assert "completed" in said.stdout and "two:task-0000" in said.stdout, said
+            assert "two:gated-0001 completed" in relay.cli("task", "watch", task).stderr
+            endless = relay.call("sendTask", prompt="hang", gates=["no"], hub="one")["taskId"]
+            assert "cancelled" in relay.cli("task", "cancel", endless).stderr
+            assert relay.refused("awaitTask", taskId=endless).code == -32004
+            for hub in "one", "two":
+                said = relay.cli("task", "submit", "--wait", "--gate", "yes", "--hub", hub, "echo typed")
+                assert f"{hub}:gated-" in said.stderr and "passed" in said.stderr and "typed" in said.stdout, said
+            assert [len(hub.call("gated.list")["tasks"]) for hub in (one, two)] == [2, 2]
+
+
 def scopes():
     """The relay's own tokens count, and so does its token at the hub; the lesser of both decides."""
     port, near = free_port(), free_port()
@@ -647,5 +678,5 @@ def far_hubs():
 
 
 if __name__ == "__main__":
-    main([one_hub, several_hubs, scopes, killed, asked_while_killed, begins_anew, beginning_is_gone, other_hubs, loops, false_hub,
+    main([one_hub, several_hubs, gated_tasks, scopes, killed, asked_while_killed, begins_anew, beginning_is_gone, other_hubs, loops, false_hub,
           never_ends, speaks_of_another, far_hubs, over_tls])

@@ -20,7 +20,7 @@
 static const char *const asked[] = {
     /* work */
     "task.submit", "task.cancel", "task.retry", "task.seen", "task.undo", "task.comment", "task.merge", "task.discard",
-    "question.answer", "agent/respond", "agent/stop", "cancelTask", "session.create", "session.prompt", "session.set",
+    "question.answer", "agent/respond", "agent/stop", "sendTask", "cancelTask", "awaitTask", "session.create", "session.prompt", "session.set",
     "session.open", "session.resume", "session.close", "session.delete", "agent.sessions", "approval.revoke", "plan.cancel",
     "build", "git.stage", "git.unstage", "git.discard", "git.commit", "terminal.write", "terminal.resize", "worktree.prune",
     /* administering the hub, not the relay */

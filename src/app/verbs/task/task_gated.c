@@ -19,7 +19,8 @@
 #define MOST_SHOWN 10 /* findings of a gate, while it is watched */
 
 bool weft__gated_is_id(const char *text) {
-    return strncmp(text, "gated-", 6) == 0;
+    const char *colon = strrchr(text, ':'); /* behind the names of a relay's hubs */
+    return strncmp(colon ? colon + 1 : text, "gated-", 6) == 0;
 }
 
 /* ---- params ---- */
@@ -39,6 +40,7 @@ static int write_params(const weft_app *app, const char *prompt, const char *key
                                  {"agent", weft_str_or_none(how->agent)}, {"permission", weft_str_or_none(how->permission)},
                                  {"isolation", how->worktree || how->with_changes ? weft_str("worktree") : weft_none()},
                                  {"withChanges", how->with_changes ? weft_bool(true) : weft_none()},
+                                 {"hub", weft_str_or_none(how->hub)},
                                  {"_meta", key ? WEFT_OBJ({"weft/idempotencyKey", weft_str(key)}) : weft_none()}),
                         NULL, &ret->text, &ret->len);
 }
