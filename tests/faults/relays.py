@@ -402,6 +402,31 @@ def over_tls():
         relay.start()
         relay.wait_following()
         assert ends(relay, relay.call("task.submit", prompt="echo safe")["taskId"])["output"] == "safe"
+        relay.stop()
+        # a name stands for the certificates too, wherever the hub is meant by it
+        place, token = f"wss://127.0.0.1:{port}/ws", hub.token("named", "read work")
+        relay.cli("hubs", "add", "strange", place, "--token-file", token)
+        relay.cli("hubs", "add", "safe", place, "--token-file", token, "--cacert", os.path.relpath(cert, relay.folder))
+        with open(os.path.join(relay.env["XDG_STATE_HOME"], "weft", "hubs.json")) as kept:
+            assert [one.get("caFile") for one in json.load(kept)["hubs"]] == [None, cert]
+        strange, safe = (json.loads(line) for line in relay.cli("hubs", "--json").stdout.splitlines())
+        assert "certificate" in strange["error"] and "questions" in safe, (strange, safe)
+        for verb in ("task", "list"), ("task", "submit", "--wait", "echo x"), ("events",):
+            refused = relay.cli(*verb, "--url", "strange", check=False)
+            assert refused.returncode and "certificate" in refused.stderr, refused
+            assert relay.cli(*verb, "--url", "strange", "--cacert", cert).stdout
+            assert relay.cli(*verb, "--url", "safe").stdout
+        refused = relay.cli("hubs", "add", "other", place, "--cacert", "none.pem", check=False)
+        assert refused.returncode == 2 and "none.pem" in refused.stderr, refused
+        refused = relay.cli("hubs", "add", "other", place, "--insecure", check=False)
+        assert refused.returncode == 2 and "not kept" in refused.stderr, refused
+        refused = relay.cli("task", "list", "--url", "nobody", check=False)
+        assert refused.returncode == 2 and "neither a URL nor a hub" in refused.stderr, refused
+        assert "neither a URL nor a hub" in relay.cli("events", "--url", "nobody", check=False).stderr
+        relay.args = ("--relay", "safe", "--relay", "strange")
+        relay.start()
+        wait_until("the one is followed and the other is not trusted", lambda: [h["state"] for h in relay.hubs()] == ["following", "away"] and
+                   "certificate" in relay.hubs()[1]["trouble"])
 
 
 def begins_anew():
