@@ -13,6 +13,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from hub import PATIENCE, SOAK, WEFT, Gone, Hub, Refused, Skipped, main, wait_until
+from liar import Liar
 
 # What is about the hub's own process, or is not copied.
 LEFT_OUT = ("hub.", "doc.", "request.", "context.", "lease.", "relay.", "removed")
@@ -41,13 +42,6 @@ class Served(Hub):
         status = self.process.wait(PATIENCE)
         self.process = None
         return status
-
-    def call(self, method, **params):
-        connection = self.connect()
-        try:
-            return connection.call(method, **params)
-        finally:
-            connection.close()
 
     def refused(self, method, **params):
         try:
@@ -571,43 +565,12 @@ def loops():
 
 # ---- a hub that means no good ----
 
-class FalseHub:
-    """Says what it likes."""
-
-    def __init__(self, path, events, result=None, known=None):
-        self.known = known or {"events": []}
-        self.events, self.result = events, result or {"resumed": True, "epoch": "e" * 32, "head": 9}
-        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.listener.bind(path)
-        self.listener.listen()
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.serve, args=(client,), daemon=True).start()
-
-    def serve(self, client):
-        hello = {"epoch": "e" * 32, "version": "9", "chain": ["e" * 32]}
-        try:
-            for line in client.makefile("rb"):
-                message = json.loads(line)
-                result = {"relay.hello": hello, "event.subscribe": self.result, "relay.known": self.known}.get(message.get("method"), {"ok": "task-0001"})
-                self.say(client, {"jsonrpc": "2.0", "id": message["id"], "result": result})
-                for event in self.events if message["method"] == "event.subscribe" else ():
-                    self.say(client, {"jsonrpc": "2.0", "method": "event", "params": event})
-        except (OSError, ValueError):
-            pass
-
-    @staticmethod
-    def say(client, message):
-        client.sendall(json.dumps(message).encode() + b"\n")
-
-    def done(self):
-        self.listener.close()
+def liar_at(path, events, result=None, known=None):
+    answers = {"relay.hello": {"epoch": "e" * 32, "version": "9", "chain": ["e" * 32]},
+               "event.subscribe": result or {"resumed": True, "epoch": "e" * 32, "head": 9},
+               "relay.known": known or {"events": []}}
+    return Liar(lambda method, _: answers.get(method, {"ok": "task-0001"}),
+                lambda method: [{"method": "event", "params": event} for event in events if method == "event.subscribe"], path)
 
 
 def false_hub():
@@ -619,7 +582,7 @@ def false_hub():
     for i, event in enumerate(bad):
         with Served() as relay:
             path = os.path.join(relay.folder, "false.sock")
-            hub = FalseHub(path, [good, event])
+            hub = liar_at(path, [good, event])
             relay.args = ("--relay", "bad=unix:" + path)
             relay.start()
             wait_until(f"event {i} is refused", lambda: relay.hubs()[0].get("trouble", "").startswith("event"))
@@ -634,7 +597,7 @@ def false_hub():
            {**good, "gseq": 15}]
     with Served() as relay:
         path = os.path.join(relay.folder, "false.sock")
-        hub = FalseHub(path, odd)
+        hub = liar_at(path, odd)
         relay.args = ("--relay", "odd=unix:" + path, "--relay", "two=unix:" + path)
         relay.start()
         wait_until("all is taken in", lambda: [h["at"] for h in relay.hubs()] == [15, 15])
@@ -647,7 +610,7 @@ def never_ends():
     """A hub whose pages lead nowhere is left alone for a while."""
     with Served() as relay:
         path = os.path.join(relay.folder, "false.sock")
-        hub = FalseHub(path, [], {"resumed": False, "reason": "trimmed", "epoch": "e" * 32, "head": 9}, {"events": [], "next": 1})
+        hub = liar_at(path, [], {"resumed": False, "reason": "trimmed", "epoch": "e" * 32, "head": 9}, {"events": [], "next": 1})
         relay.args = ("--relay", "bad=unix:" + path)
         relay.start()
         wait_until("it is refused", lambda: "relay.known cannot be understood" in relay.hubs()[0].get("trouble", ""))
@@ -667,7 +630,7 @@ def speaks_of_another():
                  "session/good:session-0000"),
                 ("session.deleted", {"sessionId": "good:session-0000"}, "hub")]
         path = os.path.join(relay.folder, "false.sock")
-        bad = FalseHub(path, [{"gseq": n + 2, "seq": n + 2, "stream": stream, "type": kind, "time": "2026-01-01T00:00:00.000Z",
+        bad = liar_at(path, [{"gseq": n + 2, "seq": n + 2, "stream": stream, "type": kind, "time": "2026-01-01T00:00:00.000Z",
                                "data": data} for n, (kind, data, stream) in enumerate(told)])
         relay.args = ("--relay", "good=" + url(hub), "--relay", "bad=unix:" + path)
         relay.start()
