@@ -7,7 +7,8 @@
 #include "failure.h"
 #include "hubs_file.h"
 
-/* One of the hubs that this person knows by name: its URL, and how to get in unless it was typed. What is no name: itself. */
+/* One of the hubs that this person knows by name: its URL, and how to get in unless it was typed. What is no name: itself.
+ */
 static weft_exit look_up_hub(weft_app *app, const char *url, weft_hub_rows **ret_rows, const char **ret_url) {
     *ret_rows = NULL;
     *ret_url = url;

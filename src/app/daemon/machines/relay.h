@@ -23,7 +23,7 @@ typedef struct weft_relay_opts {
     weft_loop *loop;
     weft_texts hubs;        /* as typed: a name of "weft hubs", a URL, or NAME=URL */
     const char *token_file; /* for those that were typed as URLs; NULL: none */
-    const char *ca;         /* who signs the certificates of hubs of which it is not known; NULL: those that the system trusts */
+    const char *ca; /* who signs the certificates of hubs of which it is not known; NULL: those that the system trusts */
     /* What a hub has cannot be gone on from: the copy must begin anew. From the loop, once. */
     void (*on_anew)(void *ctx);
     void *ctx;
