@@ -85,6 +85,10 @@ file(GLOB scripts CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests
      tests/browser/*.mjs)
 foreach(script ${scripts})
   execute_process(COMMAND test -x ${PROJECT_SOURCE_DIR}/tests/${script} RESULT_VARIABLE not_executable)
+  file(STRINGS ${PROJECT_SOURCE_DIR}/tests/${script} first_line LIMIT_COUNT 1)
+  if(not_executable AND first_line MATCHES "^#!") # what others include has no such line
+    message(FATAL_ERROR "tests/${script} is a test that would not run: chmod +x")
+  endif()
   if(NOT not_executable)
     get_filename_component(label ${script} DIRECTORY)
     add_test(NAME ${script} COMMAND tests/run-script ${CMAKE_BINARY_DIR} tests/${script}

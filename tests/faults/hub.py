@@ -140,6 +140,14 @@ class Hub:
     def connect(self, timeout=PATIENCE):
         return Connection(os.path.join(self.home, "daemon.sock"), timeout)
 
+    def call(self, method, **params):
+        """One call, on a connection of its own."""
+        connection = self.connect()
+        try:
+            return connection.call(method, **params)
+        finally:
+            connection.close()
+
     def kill(self):
         """As a power cut would, for this process."""
         self.process.kill()

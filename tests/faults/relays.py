@@ -13,6 +13,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from hub import PATIENCE, SOAK, WEFT, Gone, Hub, Refused, Skipped, main, wait_until
+from liar import Liar
 
 # What is about the hub's own process, or is not copied.
 LEFT_OUT = ("hub.", "doc.", "request.", "context.", "lease.", "relay.", "removed")
@@ -41,13 +42,6 @@ class Served(Hub):
         status = self.process.wait(PATIENCE)
         self.process = None
         return status
-
-    def call(self, method, **params):
-        connection = self.connect()
-        try:
-            return connection.call(method, **params)
-        finally:
-            connection.close()
 
     def refused(self, method, **params):
         try:
@@ -179,6 +173,14 @@ def several_hubs():
             assert sorted(t["id"] for t in relay.call("task.list")) == ["one:task-0000", "two:task-0000", "two:task-0001"]
             assert relay.refused("task.submit", prompt="x", hub="three").reason == "hubNotFound"
             assert relay.refused("task.cancel", taskId="one:task-0000", hub="two").code == -32602
+            # "hub" is in no row: the command line knows which methods take it at a relay
+            said = relay.cli("call", "task.submit", "prompt=echo typed", "hub=two", "--json")
+            assert ends(relay, json.loads(said.stdout)["taskId"])["output"] == "typed" and '"two:' in said.stdout, said
+            said = relay.cli("call", "task.list", "hub=two", check=False)
+            assert said.returncode == 2 and 'no param "hub"' in said.stderr, said
+            said = one.cli("call", "task.submit", "prompt=echo astray", "hub=two", check=False)
+            assert said.returncode == 2 and "is for relays" in said.stderr, said
+            assert len(one.call("task.list")) == 1
             # one is away: what is known is served, the other one goes on
             two.kill()
             wait_until("two is away", lambda: [h["state"] for h in relay.hubs()] == ["following", "away"])
@@ -191,6 +193,37 @@ def several_hubs():
             two.start()
             relay.wait_following()
             assert ends(relay, relay.call("task.submit", prompt="echo back", hub="two")["taskId"])["output"] == "back"
+
+
+def gated_tasks():
+    """A gated task is sent, watched, waited for and cancelled by way of a relay; its gates are the hub's."""
+    config = {"tasks": {"gates": {"yes": ["true"], "no": ["false"]}}}
+    with Served(config=config) as one, Served(config=config) as two:
+        one.start(), two.start()
+        with Served("--relay", "one=" + url(one), "--relay", "two=" + url(two)) as relay:
+            relay.start()
+            relay.wait_following()
+            key = {"weft/idempotencyKey": "once"}
+            task = relay.call("sendTask", prompt="echo x", gates=["yes"], hub="two", _meta=key)["taskId"]
+            assert task == "two:gated-0001", task
+            assert relay.call("sendTask", prompt="echo x", gates=["yes"], hub="two", _meta=key)["taskId"] == task
+            assert relay.call("awaitTask", taskId=task) == {"taskId": task, "state": "completed", "iterations": 1,
+                                                            "sessionId": "two:session-0000"}
+            turns = relay.call("gated.get", taskId=task)["task"]["iterations"]
+            assert [turn["taskId"] for turn in turns] == ["two:task-0000"], turns
+            assert ends(relay, "two:task-0000")["output"] == "x"
+            assert relay.refused("awaitTask", taskId="two:gated-0009").reason == "gatedNotFound"
+            assert relay.refused("sendTask", prompt="x", gates=["none"]).code == -32602
+            said = relay.cli("task", "get", task)
+            assert "completed" in said.stdout and "two:task-0000" in said.stdout, said
+            assert "two:gated-0001 completed" in relay.cli("task", "watch", task).stderr
+            endless = relay.call("sendTask", prompt="hang", gates=["no"], hub="one")["taskId"]
+            assert "cancelled" in relay.cli("task", "cancel", endless).stderr
+            assert relay.refused("awaitTask", taskId=endless).code == -32004
+            for hub in "one", "two":
+                said = relay.cli("task", "submit", "--wait", "--gate", "yes", "--hub", hub, "echo typed")
+                assert f"{hub}:gated-" in said.stderr and "passed" in said.stderr and "typed" in said.stdout, said
+            assert [len(hub.call("gated.list")["tasks"]) for hub in (one, two)] == [2, 2]
 
 
 def scopes():
@@ -363,6 +396,31 @@ def over_tls():
         relay.start()
         relay.wait_following()
         assert ends(relay, relay.call("task.submit", prompt="echo safe")["taskId"])["output"] == "safe"
+        relay.stop()
+        # a name stands for the certificates too, wherever the hub is meant by it
+        place, token = f"wss://127.0.0.1:{port}/ws", hub.token("named", "read work")
+        relay.cli("hubs", "add", "strange", place, "--token-file", token)
+        relay.cli("hubs", "add", "safe", place, "--token-file", token, "--cacert", os.path.relpath(cert, relay.folder))
+        with open(os.path.join(relay.env["XDG_STATE_HOME"], "weft", "hubs.json")) as kept:
+            assert [one.get("caFile") for one in json.load(kept)["hubs"]] == [None, cert]
+        strange, safe = (json.loads(line) for line in relay.cli("hubs", "--json").stdout.splitlines())
+        assert "certificate" in strange["error"] and "questions" in safe, (strange, safe)
+        for verb in ("task", "list"), ("task", "submit", "--wait", "echo x"), ("events",):
+            refused = relay.cli(*verb, "--url", "strange", check=False)
+            assert refused.returncode and "certificate" in refused.stderr, refused
+            assert relay.cli(*verb, "--url", "strange", "--cacert", cert).stdout
+            assert relay.cli(*verb, "--url", "safe").stdout
+        refused = relay.cli("hubs", "add", "other", place, "--cacert", "none.pem", check=False)
+        assert refused.returncode == 2 and "none.pem" in refused.stderr, refused
+        refused = relay.cli("hubs", "add", "other", place, "--insecure", check=False)
+        assert refused.returncode == 2 and "not kept" in refused.stderr, refused
+        refused = relay.cli("task", "list", "--url", "nobody", check=False)
+        assert refused.returncode == 2 and "neither a URL nor a hub" in refused.stderr, refused
+        assert "neither a URL nor a hub" in relay.cli("events", "--url", "nobody", check=False).stderr
+        relay.args = ("--relay", "safe", "--relay", "strange")
+        relay.start()
+        wait_until("the one is followed and the other is not trusted", lambda: [h["state"] for h in relay.hubs()] == ["following", "away"] and
+                   "certificate" in relay.hubs()[1]["trouble"])
 
 
 def begins_anew():
@@ -507,43 +565,12 @@ def loops():
 
 # ---- a hub that means no good ----
 
-class FalseHub:
-    """Says what it likes."""
-
-    def __init__(self, path, events, result=None, known=None):
-        self.known = known or {"events": []}
-        self.events, self.result = events, result or {"resumed": True, "epoch": "e" * 32, "head": 9}
-        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.listener.bind(path)
-        self.listener.listen()
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.serve, args=(client,), daemon=True).start()
-
-    def serve(self, client):
-        hello = {"epoch": "e" * 32, "version": "9", "chain": ["e" * 32]}
-        try:
-            for line in client.makefile("rb"):
-                message = json.loads(line)
-                result = {"relay.hello": hello, "event.subscribe": self.result, "relay.known": self.known}.get(message.get("method"), {"ok": "task-0001"})
-                self.say(client, {"jsonrpc": "2.0", "id": message["id"], "result": result})
-                for event in self.events if message["method"] == "event.subscribe" else ():
-                    self.say(client, {"jsonrpc": "2.0", "method": "event", "params": event})
-        except (OSError, ValueError):
-            pass
-
-    @staticmethod
-    def say(client, message):
-        client.sendall(json.dumps(message).encode() + b"\n")
-
-    def done(self):
-        self.listener.close()
+def liar_at(path, events, result=None, known=None):
+    answers = {"relay.hello": {"epoch": "e" * 32, "version": "9", "chain": ["e" * 32]},
+               "event.subscribe": result or {"resumed": True, "epoch": "e" * 32, "head": 9},
+               "relay.known": known or {"events": []}}
+    return Liar(lambda method, _: answers.get(method, {"ok": "task-0001"}),
+                lambda method: [{"method": "event", "params": event} for event in events if method == "event.subscribe"], path)
 
 
 def false_hub():
@@ -555,7 +582,7 @@ def false_hub():
     for i, event in enumerate(bad):
         with Served() as relay:
             path = os.path.join(relay.folder, "false.sock")
-            hub = FalseHub(path, [good, event])
+            hub = liar_at(path, [good, event])
             relay.args = ("--relay", "bad=unix:" + path)
             relay.start()
             wait_until(f"event {i} is refused", lambda: relay.hubs()[0].get("trouble", "").startswith("event"))
@@ -570,7 +597,7 @@ def false_hub():
            {**good, "gseq": 15}]
     with Served() as relay:
         path = os.path.join(relay.folder, "false.sock")
-        hub = FalseHub(path, odd)
+        hub = liar_at(path, odd)
         relay.args = ("--relay", "odd=unix:" + path, "--relay", "two=unix:" + path)
         relay.start()
         wait_until("all is taken in", lambda: [h["at"] for h in relay.hubs()] == [15, 15])
@@ -583,7 +610,7 @@ def never_ends():
     """A hub whose pages lead nowhere is left alone for a while."""
     with Served() as relay:
         path = os.path.join(relay.folder, "false.sock")
-        hub = FalseHub(path, [], {"resumed": False, "reason": "trimmed", "epoch": "e" * 32, "head": 9}, {"events": [], "next": 1})
+        hub = liar_at(path, [], {"resumed": False, "reason": "trimmed", "epoch": "e" * 32, "head": 9}, {"events": [], "next": 1})
         relay.args = ("--relay", "bad=unix:" + path)
         relay.start()
         wait_until("it is refused", lambda: "relay.known cannot be understood" in relay.hubs()[0].get("trouble", ""))
@@ -603,7 +630,7 @@ def speaks_of_another():
                  "session/good:session-0000"),
                 ("session.deleted", {"sessionId": "good:session-0000"}, "hub")]
         path = os.path.join(relay.folder, "false.sock")
-        bad = FalseHub(path, [{"gseq": n + 2, "seq": n + 2, "stream": stream, "type": kind, "time": "2026-01-01T00:00:00.000Z",
+        bad = liar_at(path, [{"gseq": n + 2, "seq": n + 2, "stream": stream, "type": kind, "time": "2026-01-01T00:00:00.000Z",
                                "data": data} for n, (kind, data, stream) in enumerate(told)])
         relay.args = ("--relay", "good=" + url(hub), "--relay", "bad=unix:" + path)
         relay.start()
@@ -639,5 +666,5 @@ def far_hubs():
 
 
 if __name__ == "__main__":
-    main([one_hub, several_hubs, scopes, killed, asked_while_killed, begins_anew, beginning_is_gone, other_hubs, loops, false_hub,
+    main([one_hub, several_hubs, gated_tasks, scopes, killed, asked_while_killed, begins_anew, beginning_is_gone, other_hubs, loops, false_hub,
           never_ends, speaks_of_another, far_hubs, over_tls])

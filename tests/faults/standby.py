@@ -19,6 +19,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from hub import PATIENCE, SOAK, WEFT, Connection, Gone, Hub, Refused, main, wait_until
 from killed import Writer
+from liar import Liar
 from runners import Network
 
 PAUSED = {"tasks": {"paused": True, "max_queue": 1000000}}
@@ -52,13 +53,6 @@ class Place(Hub):
                               capture_output=True, text=True)
         assert not check or done.returncode == 0, (args, done.stdout, done.stderr, self.said())
         return done
-
-    def call(self, method, **params):
-        connection = self.connect()
-        try:
-            return connection.call(method, **params)
-        finally:
-            connection.close()
 
     def standby_of(self, hub, port=None, token=None):
         """From the next start on."""
@@ -543,43 +537,6 @@ def the_disk_is_full():
         check_equal(pair)
 
 
-class Liar:
-    """A hub that says what a test wants, over TCP."""
-
-    def __init__(self, answer):
-        self.answer = answer
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        self.asked = []
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                connection, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
-
-    def serve(self, connection):
-        file = connection.makefile("rw")
-        try:
-            for line in file:
-                message = json.loads(line)
-                if "id" not in message:
-                    continue
-                self.asked.append(message["method"])
-                result = True if message["method"] == "weft.auth" else self.answer(message["method"], message.get("params") or {})
-                raw = result if isinstance(result, str) else json.dumps(result)
-                file.write('{"jsonrpc":"2.0","id":%d,"result":%s}\n' % (message["id"], raw))
-                file.flush()
-        except (OSError, ValueError):
-            pass
-
-    def done(self):
-        self.listener.close()
-
-
 def lies(state):
     """Each: what is said to journal.follow, journal.page and journal.changes, beside the truth of nothing."""
     epoch, head = state["epoch"], state["head"]
@@ -613,7 +570,7 @@ def a_hub_that_lies():
         before, documents = pair.standby.rows(), pair.standby.rows(DOCUMENTS)
         args, count = pair.standby.args, 0
         for answer in lies(state):
-            liar = Liar(answer)
+            liar = Liar(lambda method, params, answer=answer: method == "weft.auth" or answer(method, params))
             pair.standby.args = ["--standby-of", f"tcp://127.0.0.1:{liar.port}"]
             pair.standby.start()
             wait_until("it has heard the lie", lambda: pair.standby.state().get("error") or

@@ -155,6 +155,15 @@ def who_may_not():
             url = next(url for url in doors.urls if url.startswith(scheme))
             done = top(doors.hub, url, "--token-file", token, "--once")
             assert done.returncode == 0 and "METHOD" in done.stdout, done
+        # as every verb that is about a hub: --url, with a URL or a name
+        subprocess.run([WEFT, "hubs", "add", "work", url, "--token-file", token], cwd=doors.hub.folder, env=doors.hub.env, check=True)
+        for words in (("--url", url, "--token-file", token), ("--url", "work"), ("-u", "work")):
+            done = top(doors.hub, *words, "--once")
+            assert done.returncode == 0 and "METHOD" in done.stdout, done
+        done = top(doors.hub, "--url", "work", url)
+        assert done.returncode == 2 and "--url" in done.stderr, done
+        done = top(doors.hub, "--url", "nobody")
+        assert done.returncode == 2 and "weft hubs" in done.stderr, done
     with Hub() as hub:
         done = top(hub, "--once")
         assert done.returncode == 3 and "weft start" in done.stderr, done

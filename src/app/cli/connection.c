@@ -66,14 +66,17 @@ static weft_exit connect_line(weft_connection *connection) {
     return show_token(connection);
 }
 
+weft_exit weft__connection_open_target(weft_connection *connection) {
+    int64_t timeout = connection->app->reach.timeout_ms;
+    connection->until_ns = timeout ? weft__clock_ns() + timeout * 1000000 : INT64_MAX;
+    int r = weft__debug_service(&connection->service);
+    return r < 0 ? weft__fail(connection->app, WEFT_FAILED, NULL, "%s", weft_strerror(r)) : connect_line(connection);
+}
+
 weft_exit weft__connection_open(weft_app *app, weft_connection *ret) {
-    int64_t timeout = app->reach.timeout_ms;
-    *ret = (weft_connection){.app = app, .until_ns = timeout ? weft__clock_ns() + timeout * 1000000 : INT64_MAX};
+    *ret = (weft_connection){.app = app};
     weft_exit status = weft__target_take(app, &ret->target);
-    if (status)
-        return status;
-    int r = weft__debug_service(&ret->service);
-    return r < 0 ? weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r)) : connect_line(ret);
+    return status ? status : weft__connection_open_target(ret);
 }
 
 void weft__connection_done(weft_connection *connection) {

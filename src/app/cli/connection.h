@@ -17,6 +17,8 @@ typedef struct weft_connection {
 /* Take the URL off the arguments and connect. A failure is explained. End with weft__connection_done(), also after a
  * failure. */
 weft_exit weft__connection_open(weft_app *app, weft_connection *ret);
+/* The same where the app and the target are set already. */
+weft_exit weft__connection_open_target(weft_connection *connection);
 void weft__connection_done(weft_connection *connection);
 
 /* Call and wait. r and *ret as weft_call() has them; nothing is explained. */

@@ -142,7 +142,8 @@ weft_exit weft__target_of(const weft_app *app, const char *text, weft_target *re
         return status;
     ret->url = weft__strndup(NULL, text, strlen(text));
     ret->shown = weft__strndup(NULL, text, weft__url_shown(text, ret->scheme));
-    return ret->url && ret->shown ? WEFT_DONE : weft__fail(app, WEFT_FAILED, NULL, "out of memory");
+    int r = weft__copy_or_null(NULL, app->reach.cacert, &ret->cacert);
+    return ret->url && ret->shown && r >= 0 ? WEFT_DONE : weft__fail(app, WEFT_FAILED, NULL, "out of memory");
 }
 
 weft_exit weft__target_take(weft_app *app, weft_target *ret) {
@@ -175,6 +176,7 @@ void weft__target_done(weft_target *target) {
     target->url = weft__free(NULL, target->url);
     target->shown = weft__free(NULL, target->shown);
     target->token = weft__free(NULL, target->token);
+    target->cacert = weft__free(NULL, target->cacert);
     target->secret = weft__key_free(target->secret);
 }
 
@@ -192,7 +194,7 @@ weft_connect_opts weft__target_opts(const weft_app *app, weft_target *target, we
     return (weft_connect_opts){
         .service = service,
         .framing = reach->content_length ? &weft_content_length : NULL,
-        .tls = {.cert = reach->cert, .key = reach->key, .ca = reach->cacert, .insecure = reach->insecure},
+        .tls = {.cert = reach->cert, .key = reach->key, .ca = target->cacert, .insecure = reach->insecure},
         .token = target->token,
         .gzip = reach->compress,
         .sign_key = target->secret ? &target->key : NULL,

@@ -16,6 +16,7 @@ typedef struct weft_target {
     char *url;    /* owned */
     char *shown;  /* the same for people and logs: without its query, which may hold a token. Owned */
     char *token;  /* owned; NULL: none */
+    char *cacert; /* the file of certificates to trust; owned; NULL: the system's */
     char *secret; /* of the key to sign with; owned; NULL: none */
     weft_sign_key key;
     const weft_scheme *scheme;

@@ -5,8 +5,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "clock.h"
 #include "debug.h"
 #include "failure.h"
+
+/* timeout(1) signals the program and then its group: that is one signal. Nobody presses Ctrl-C twice as fast. */
+#define SAME_SIGNAL_NS (100 * 1000 * 1000)
 
 static void subscribe_live(weft_event_follow *self);
 
@@ -330,6 +334,10 @@ static void on_followed_state(weft_peer *peer, weft_peer_state state, int why, v
 
 static void on_followed_signal(void *ctx) {
     weft_event_follow *self = ctx;
+    int64_t before = self->signalled_ns;
+    self->signalled_ns = weft__clock_ns();
+    if (before && self->signalled_ns - before < SAME_SIGNAL_NS)
+        return;
     if (self->opts.on_signal)
         self->opts.on_signal(self->opts.ctx);
     else

@@ -38,7 +38,7 @@ typedef struct weft_event_follow_opts {
     void (*on_event)(void *ctx, const weft_json *event);
     /* Something is missing in between, and why; nothing has been missed in silence. May be NULL. */
     void (*on_gap)(void *ctx, const char *reason);
-    /* SIGINT and SIGTERM; NULL: the end, with WEFT_DONE. SIGHUP always is the end. */
+    /* SIGINT and SIGTERM, two at once as one; NULL: the end, with WEFT_DONE. SIGHUP always is the end. */
     void (*on_signal)(void *ctx);
     /* The limit is reached; NULL: the end, with WEFT_DONE. Before there was an answer, and while the connection is lost, it
      * is a failure that has been explained instead. */
@@ -58,10 +58,11 @@ struct weft_event_follow {
     weft_signals signals;
     weft_timer patience, limit;
     char epoch[64];
-    uint64_t gseq;   /* of the last event that came */
-    uint64_t round;  /* which subscription: answers to an earlier one say nothing any more */
-    bool positioned; /* epoch and gseq are from the hub */
-    bool ready;      /* the subscription holds */
+    int64_t signalled_ns; /* the last signal */
+    uint64_t gseq;        /* of the last event that came */
+    uint64_t round;       /* which subscription: answers to an earlier one say nothing any more */
+    bool positioned;      /* epoch and gseq are from the hub */
+    bool ready;           /* the subscription holds */
     bool was_connected, lost;
     bool resuming;  /* the connection was lost, and nobody was told yet how it goes on */
     bool was_ready; /* before this time */

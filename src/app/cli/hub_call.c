@@ -7,65 +7,44 @@
 #include "failure.h"
 #include "hubs_file.h"
 
-/* One of the hubs that this person knows by name: its URL, and its token unless another was named. url when it is none. */
+/* One of the hubs that this person knows by name: its URL, and how to get in unless it was typed. What is no name: itself.
+ */
 static weft_exit look_up_hub(weft_app *app, const char *url, weft_hub_rows **ret_rows, const char **ret_url) {
     *ret_rows = NULL;
     *ret_url = url;
-    if (!url || weft__is_url(url) || !weft__hubs_is_name(url))
+    if (!url || weft__is_url(url))
         return WEFT_DONE;
     weft_hub_rows *rows = *ret_rows = weft__zalloc(NULL, sizeof *rows);
     weft_exit status = rows ? weft__hubs_load(app, rows) : weft__fail(app, WEFT_FAILED, NULL, "out of memory");
     const weft_hub_row *row = status == WEFT_DONE ? weft__hubs_find(rows, url) : NULL;
     if (row) {
         *ret_url = row->url;
-        if (*row->token_file && !app->reach.token_file)
-            app->reach.token_file = row->token_file;
-    }
+        weft__hubs_reach(row, &app->reach);
+    } else if (status == WEFT_DONE)
+        status = weft__misused(app, "\"%s\" is neither a URL nor a hub that \"weft hubs\" lists", url);
     return status;
 }
 
-/* A URL on the command line is the first argument for those who look for one. */
+/* The arguments are not for weft__target_take(): the first may look like a URL and is none here. */
 weft_exit weft__hub_call_target(weft_app *app, const char *url, weft_target *ret) {
-    *ret = (weft_target){0};
-    if (url) {
-        const char *token = app->reach.token_file;
-        weft_hub_rows *rows;
-        weft_exit status = look_up_hub(app, url, &rows, &url);
-        if (status == WEFT_DONE)
-            status = weft__target_of(app, url, ret);
-        app->reach.token_file = token;
-        weft__free(NULL, rows);
-        return status;
-    }
+    const weft_reach typed = app->reach;
     size_t count = app->arg_count;
+    weft_hub_rows *rows;
+    *ret = (weft_target){0};
+    weft_exit status = look_up_hub(app, url, &rows, &url);
     app->arg_count = 0;
-    weft_exit status = weft__target_take(app, ret);
+    if (status == WEFT_DONE)
+        status = url ? weft__target_of(app, url, ret) : weft__target_take(app, ret);
     app->arg_count = count;
+    app->reach = typed;
+    weft__free(NULL, rows);
     return status;
 }
 
 weft_exit weft__hub_call_open(weft_app *app, const char *url, weft_connection *ret) {
-    char **args = app->args;
-    size_t count = app->arg_count;
-    const char *token = app->reach.token_file, *typed = url;
-    weft_hub_rows *rows;
     *ret = (weft_connection){.app = app};
-    weft_exit found = look_up_hub(app, url, &rows, &url);
-    char *only[] = {(char *) (uintptr_t) url, NULL};
-    if (found == WEFT_DONE && url && !weft__is_url(url))
-        found = weft__misused(app, "\"%s\" is neither a URL nor a hub that \"weft hubs\" lists", typed);
-    if (found) {
-        weft__free(NULL, rows);
-        return found;
-    }
-    app->args = only;
-    app->arg_count = url ? 1 : 0;
-    weft_exit status = weft__connection_open(app, ret);
-    app->args = args;
-    app->arg_count = count;
-    app->reach.token_file = token;
-    weft__free(NULL, rows);
-    return status;
+    weft_exit status = weft__hub_call_target(app, url, &ret->target);
+    return status ? status : weft__connection_open_target(ret);
 }
 
 /* By data.reason, which is the same in every dialect. */
@@ -131,4 +110,13 @@ weft_exit weft__hub_call_once(weft_app *app, const char *url, const char *method
         status = weft__hub_call(&connection, method, params, ret);
     weft__connection_done(&connection);
     return status;
+}
+
+weft_exit weft__hub_call_check_relay(weft_connection *connection, const char *typed) {
+    WEFT_ANSWER answer = {0};
+    weft_exit status = weft__hub_call(connection, "daemon.status", weft_none(), &answer);
+    if (status || weft_pointer(answer.result, "/weft/relay").text)
+        return status;
+    return weft__fail(connection->app, WEFT_USAGE, "\"--url NAME\" asks one of the hubs that \"weft hubs\" has.",
+                      "%s is for relays, and this is a hub itself", typed);
 }

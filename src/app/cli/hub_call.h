@@ -19,6 +19,9 @@ weft_exit weft__hub_call(weft_connection *connection, const char *method, weft_v
 /* All of it, for one call. */
 weft_exit weft__hub_call_once(weft_app *app, const char *url, const char *method, weft_val params, weft_answer *ret);
 
+/* Is this a relay? A hub itself does not know what was typed ("--hub") and would do the work; that is explained. */
+weft_exit weft__hub_call_check_relay(weft_connection *connection, const char *typed);
+
 /* Explain what the hub refused. */
 weft_exit weft__hub_call_refused(const weft_app *app, const char *method, const weft_error *error);
 

@@ -44,7 +44,8 @@ static bool parse_hubs(const char *text, size_t len, weft_hub_rows *ret) {
         weft_hub_row *row = &ret->rows[ret->count];
         if (ret->count == WEFT_HUBS_MAX || !copy_text(&it.value, "name", row->name, sizeof row->name) ||
             !copy_text(&it.value, "url", row->url, sizeof row->url) ||
-            !copy_text(&it.value, "tokenFile", row->token_file, sizeof row->token_file) || !weft__hubs_is_name(row->name))
+            !copy_text(&it.value, "tokenFile", row->token_file, sizeof row->token_file) ||
+            !copy_text(&it.value, "caFile", row->cacert, sizeof row->cacert) || !weft__hubs_is_name(row->name))
             return false;
     }
     return true;
@@ -78,7 +79,8 @@ weft_exit weft__hubs_save(const weft_app *app, const weft_hub_rows *rows) {
     for (size_t i = 0; r >= 0 && i < rows->count; i++) {
         const weft_hub_row *row = &rows->rows[i];
         weft_val value = WEFT_OBJ({"name", weft_str(row->name)}, {"url", weft_str(row->url)},
-                                  {"tokenFile", *row->token_file ? weft_str(row->token_file) : weft_none()});
+                                  {"tokenFile", *row->token_file ? weft_str(row->token_file) : weft_none()},
+                                  {"caFile", *row->cacert ? weft_str(row->cacert) : weft_none()});
         r = i ? weft__buf_put(&out, NULL, ",\n", 2) : 0;
         if (r >= 0)
             r = weft__write_val(&out, NULL, &value);
@@ -98,4 +100,11 @@ weft_hub_row *weft__hubs_find(weft_hub_rows *rows, const char *name) {
         if (strcmp(rows->rows[i].name, name) == 0)
             return &rows->rows[i];
     return NULL;
+}
+
+void weft__hubs_reach(const weft_hub_row *row, weft_reach *reach) {
+    if (*row->token_file && !reach->token_file)
+        reach->token_file = row->token_file;
+    if (*row->cacert && !reach->cacert)
+        reach->cacert = row->cacert;
 }

@@ -14,6 +14,7 @@
 
 #include "buf.h"
 #include "failure.h"
+#include "hub_call.h"
 #include "read_all.h"
 #include "write.h"
 
@@ -148,15 +149,17 @@ weft_exit weft__params_run(weft_app *app,
                            weft_exit (*say)(weft_connection *connection, weft_app *app, const weft_doc *params)) {
     weft_connection connection = {0};
     WEFT_AUTO(weft_doc) params = NULL;
-    bool has_url = app->arg_count && weft__is_url(app->args[0]);
+    bool has_url = app->arg_count && weft__is_url(app->args[0]), for_relay = false;
     if (app->arg_count < (has_url ? 2 : 1))
         return weft__misused(app, has_url ? "which method?" : "a method is missing");
     char **typed = app->args + has_url + 1;
     weft_exit status = weft__params_read(app, typed, &params);
     if (status == WEFT_DONE && !has_url && !is_whole_params(*typed))
-        status = weft__params_check(app, app->args[0], params);
+        status = weft__params_check(app, app->args[0], params, &for_relay);
     if (status == WEFT_DONE)
         status = weft__connection_open(app, &connection);
+    if (status == WEFT_DONE && for_relay)
+        status = weft__hub_call_check_relay(&connection, "hub=");
     if (status == WEFT_DONE)
         status = say(&connection, app, params);
     weft__connection_done(&connection);

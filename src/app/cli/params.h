@@ -14,7 +14,8 @@ weft_val weft__params_val(const weft_doc *doc);
 weft_exit weft__params_run(weft_app *app,
                            weft_exit (*say)(weft_connection *connection, weft_app *app, const weft_doc *params));
 
-/* Does this hub's method have params of these names? For what was typed as name=value. */
-weft_exit weft__params_check(const weft_app *app, const char *method, const weft_doc *params);
+/* Does this hub's method have params of these names? For what was typed as name=value. *ret_for_relay: one of them is "hub",
+ * which only a relay understands. */
+weft_exit weft__params_check(const weft_app *app, const char *method, const weft_doc *params, bool *ret_for_relay);
 
 #endif

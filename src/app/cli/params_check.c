@@ -5,6 +5,7 @@
 #include "failure.h"
 #include "hub.h"
 #include "params.h"
+#include "relay.h"
 #include "wiring.h"
 
 static const weft_method *find_dialect_row(const weft_dialect *dialect, const char *method) {
@@ -34,7 +35,8 @@ static bool somebody_knows(const char *method, const char *name, const weft_para
     return known || !found;
 }
 
-weft_exit weft__params_check(const weft_app *app, const char *method, const weft_doc *params) {
+weft_exit weft__params_check(const weft_app *app, const char *method, const weft_doc *params, bool *ret_for_relay) {
+    bool for_relay = false;
     if (!params || weft_typeof(weft_doc_root(params)) != WEFT_OBJECT)
         return WEFT_DONE;
     for (weft_iter it = weft_iterate(weft_doc_root(params)); weft_next(&it);) {
@@ -42,6 +44,10 @@ weft_exit weft__params_check(const weft_app *app, const char *method, const weft
         const char *name = weft_str_of(&it.name, "");
         if (somebody_knows(method, name, &table))
             continue;
+        if (strcmp(name, "hub") == 0 && weft__relay_forwards(method)) {
+            for_relay = true;
+            continue;
+        }
         weft_suggestion suggestion = {.typed = name};
         for (; table && table->name; table++)
             weft__suggest(&suggestion, table->name);
@@ -49,5 +55,6 @@ weft_exit weft__params_check(const weft_app *app, const char *method, const weft
                           "%s has no param \"%s\"%s%s%s", method, name, suggestion.best ? "; did you mean \"" : "",
                           suggestion.best ? suggestion.best : "", suggestion.best ? "\"?" : "");
     }
+    *ret_for_relay = for_relay;
     return WEFT_DONE;
 }

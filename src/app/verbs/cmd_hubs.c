@@ -17,18 +17,43 @@
 
 /* ---- add, remove ---- */
 
+/* The name is used in other folders too. */
+static weft_exit keep_path(const weft_app *app, const char *file, char ret[WEFT_HUBS_PATH + 1]) {
+    char path[PATH_MAX];
+    if (!file)
+        return WEFT_DONE;
+    if (!realpath(file, path))
+        return weft__fail(app, WEFT_USAGE, NULL, "%s: %s", file, weft_strerror(-errno));
+    if (strlen(path) > WEFT_HUBS_PATH)
+        return weft__fail(app, WEFT_USAGE, NULL, "%s: %s", file, weft_strerror(-ENAMETOOLONG));
+    snprintf(ret, WEFT_HUBS_PATH + 1, "%.*s", WEFT_HUBS_PATH, path);
+    return WEFT_DONE;
+}
+
+/* What a name does not stand for is not taken in silence. */
+static weft_exit check_kept(const weft_app *app) {
+    const weft_reach *reach = &app->reach;
+    const char *other = reach->cert       ? "cert"
+                        : reach->key      ? "key"
+                        : reach->key_file ? "key-file"
+                        : reach->key_id   ? "key-id"
+                        : reach->insecure ? "insecure"
+                                          : NULL;
+    return other ? weft__misused(app, "--%s is not kept with a name; --token-file and --cacert are", other) : WEFT_DONE;
+}
+
 static weft_exit add_hub(weft_app *app) {
-    const char *name = app->args[0], *url = app->args[1], *token = app->reach.token_file;
+    const char *name = app->args[0], *url = app->args[1];
     weft_hub_rows *rows = weft__zalloc(NULL, sizeof *rows);
     weft_url parsed;
     if (!rows)
         return weft__fail(app, WEFT_FAILED, NULL, "out of memory");
-    weft_exit status = WEFT_DONE;
-    if (!weft__hubs_is_name(name))
+    weft_exit status = check_kept(app);
+    if (status == WEFT_DONE && !weft__hubs_is_name(name))
         status = weft__misused(app, "a name has 1 to %d letters, digits, \"-\" and \"_\"", WEFT_HUBS_NAME);
-    else if (!weft__is_url(url) || strlen(url) > WEFT_HUBS_URL)
+    else if (status == WEFT_DONE && (!weft__is_url(url) || strlen(url) > WEFT_HUBS_URL))
         status = weft__misused(app, "\"%s\" is not a URL", url);
-    else
+    else if (status == WEFT_DONE)
         status = weft__url_check(app, url, &parsed);
     if (status == WEFT_DONE)
         weft__url_done(&parsed, NULL);
@@ -40,14 +65,12 @@ static weft_exit add_hub(weft_app *app) {
         status = weft__fail(app, WEFT_FAILED, NULL, "there are %d hubs, and no more are possible", WEFT_HUBS_MAX);
     weft_hub_row *row = status == WEFT_DONE ? &rows->rows[rows->count++] : NULL;
     if (row) {
-        char path[PATH_MAX];
         snprintf(row->name, sizeof row->name, "%s", name);
         snprintf(row->url, sizeof row->url, "%s", url);
-        if (token && (!realpath(token, path) || strlen(path) > WEFT_HUBS_PATH))
-            status = weft__fail(app, WEFT_USAGE, NULL, "%s: %s", token, weft_strerror(-errno));
-        else if (token)
-            snprintf(row->token_file, sizeof row->token_file, "%.*s", WEFT_HUBS_PATH, path);
+        status = keep_path(app, app->reach.token_file, row->token_file);
     }
+    if (status == WEFT_DONE)
+        status = keep_path(app, app->reach.cacert, row->cacert);
     if (status == WEFT_DONE)
         status = weft__hubs_save(app, rows);
     if (status == WEFT_DONE && app->common.json)
@@ -95,8 +118,12 @@ static void ask_hub(weft_app *app, const weft_hub_row *row, asked_hub *ret) {
     weft_trouble why = {""};
     weft_peer *peer = NULL;
     *ret = (asked_hub){0};
-    app->reach.token_file = *row->token_file ? row->token_file : NULL;
-    if (weft__target_of(app, row->url, &target) != WEFT_DONE) {
+    const weft_reach typed = app->reach;
+    app->reach.token_file = NULL; /* one that was typed is not for all of them */
+    weft__hubs_reach(row, &app->reach);
+    weft_exit status = weft__target_of(app, row->url, &target);
+    app->reach = typed;
+    if (status != WEFT_DONE) {
         snprintf(ret->trouble, sizeof ret->trouble, "its token cannot be read");
         weft__target_done(&target);
         return;
@@ -227,6 +254,8 @@ static weft_exit run_hubs(weft_app *app) {
 static const char *const examples[] = {
     "weft hubs add work wss://hub.example:8443/ws --token-file ~/work.token",
     "give a hub a name; its token stays in that file",
+    "weft hubs add home wss://home:8443/ws --token-file token --cacert ca.pem",
+    "whose certificate your own CA has signed",
     "weft hubs",
     "which hubs you named, and what runs and waits in each",
     "weft hubs remove work",

@@ -7,8 +7,8 @@
 #include "alloc.h"
 #include "buf.h"
 #include "debug.h"
-#include "endpoint.h"
 #include "failure.h"
+#include "hub_call.h"
 #include "link.h"
 #include "loop.h"
 #include "signals.h"
@@ -26,6 +26,7 @@
 typedef struct settings {
     int64_t every_ms; /* 0: the usual */
     bool once;
+    const char *url;
 } settings;
 
 typedef struct top {
@@ -390,7 +391,9 @@ static weft_exit run_top(weft_app *app) {
     top self = {.app = app, .how = app->settings};
     if (app->arg_count > 1 || (app->arg_count && !weft__is_url(app->args[0])))
         return weft__misused(app, "\"%s\" is not a URL", app->args[app->arg_count - 1]);
-    weft_exit status = weft__target_take(app, &self.target);
+    if (app->arg_count && self.how->url)
+        return weft__misused(app, "one hub at a time: --url, or \"%s\"", app->args[0]);
+    weft_exit status = weft__hub_call_target(app, app->arg_count ? app->args[0] : self.how->url, &self.target);
     if (status) {
         weft__target_done(&self.target);
         return status;
@@ -412,6 +415,7 @@ static weft_exit run_top(weft_app *app) {
 static const weft_option options[] = {
     WEFT_OPTION(settings, every_ms, time, "interval", 'i', "TIME", "how often: 500ms, 5s (default 1s)"),
     WEFT_OPTION(settings, once, flag, "once", '1', NULL, "show it once, for the time since the hub's start"),
+    WEFT_URL_OPTION(settings),
     {0},
 };
 

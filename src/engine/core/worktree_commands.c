@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kept_event.h"
 #include "run.h"
 #include "utf8.h"
 #include "write.h"
@@ -148,9 +149,9 @@ static void write_message(const known_task *task, const char *given, char *ret, 
 
 /* asked ──▶ under way ──done──▶ to be recorded ──stored──▶ answered */
 struct merge_record {
+    kept_event event;
     weft_engine *engine;
-    weft_timer again;
-    bool recording, sending, discard, force;
+    bool discard, force;
     char owner[ENGINE_ID], session[ENGINE_ID], by[256], name[64], branch[96], how[16], into[256];
     char from[WEFT_SNAPSHOT_HEX], to[WEFT_SNAPSHOT_HEX], tip[WEFT_SNAPSHOT_HEX];
     size_t files, left;
@@ -163,7 +164,7 @@ static struct merge_record *new_merge(weft_engine *engine);
 
 static void end_merge(struct merge_record *record) {
     weft_engine *engine = record->engine;
-    weft__timer_stop(engine->loop, &record->again);
+    weft__kept_event_done(&record->event);
     engine->merge = NULL;
     weft__free(engine->alloc, record);
 }
@@ -189,8 +190,6 @@ static void answer_merge(const struct merge_record *record, int r) {
         record->done(record->ctx, &result);
 }
 
-static void send_merge(struct merge_record *record);
-
 static void forget_merge(const struct merge_record *record) {
     weft_snapshots *of = record->engine->opts.snapshots;
     if (record->discard)
@@ -199,38 +198,23 @@ static void forget_merge(const struct merge_record *record) {
         weft__worktree_merge_recorded(of);
 }
 
-static void on_merge_stored(void *ctx, int r) {
-    struct merge_record *record = ctx;
-    weft_engine *engine = record->engine;
-    record->sending = false;
-    if (engine->phase == GONE)
-        return;
-    if (r < 0 && engine->phase != STOPPING) {
-        weft__again(engine, &record->again, r);
-        return;
-    }
-    if (r >= 0)
+static void on_merge_recorded(kept_event *event, int r) {
+    struct merge_record *record = WEFT_CONTAINER(event, struct merge_record, event);
+    if (r == 0)
         forget_merge(record);
-    answer_merge(record, r < 0 ? r : 0);
+    answer_merge(record, r);
     end_merge(record);
 }
 
-static void on_merge_again(weft_timer *timer) {
-    send_merge(WEFT_CONTAINER(timer, struct merge_record, again));
-}
-
-static void send_merge(struct merge_record *record) {
-    weft_engine *engine = record->engine;
-    struct draft draft = {.engine = engine};
-    if (!record->recording || record->sending || engine->phase < READY)
-        return;
+static void add_merged(const kept_event *event, struct draft *draft) {
+    const struct merge_record *record = WEFT_CONTAINER(event, struct merge_record, event);
     if (record->discard)
-        weft__draft_add(&draft, WEFT_STREAM_HUB, "worktree.discarded",
+        weft__draft_add(draft, WEFT_STREAM_HUB, "worktree.discarded",
                         WEFT_OBJ({"taskId", weft_str(record->owner)}, {"sessionId", weft__text_or_none(record->session)},
                                  {"by", weft__text_or_none(record->by)}, {"worktree", weft_str(record->name)},
                                  {"branch", weft_str(record->branch)}, {"tip", weft__text_or_none(record->tip)}));
     else
-        weft__draft_add(&draft, WEFT_STREAM_HUB, "worktree.merged",
+        weft__draft_add(draft, WEFT_STREAM_HUB, "worktree.merged",
                         WEFT_OBJ({"taskId", weft_str(record->owner)}, {"sessionId", weft__text_or_none(record->session)},
                                  {"by", weft__text_or_none(record->by)}, {"worktree", weft_str(record->name)},
                                  {"branch", weft_str(record->branch)}, {"strategy", weft_str(record->how)},
@@ -238,10 +222,6 @@ static void send_merge(struct merge_record *record) {
                                  {"to", weft_str(record->to)}, {"tip", weft_str(record->tip)},
                                  {"files", weft_uint(record->files)},
                                  {"left", record->left ? weft_uint(record->left) : weft_none()}));
-    record->sending = true;
-    int r = weft__draft_send(&draft, NULL, on_merge_stored, record);
-    if (r < 0)
-        on_merge_stored(record, r);
 }
 
 static void fill_merge(struct merge_record *record, const weft_merged *merged) {
@@ -282,8 +262,8 @@ static void on_merge(void *ctx, const weft_merge_result *result) {
     if (result->r == 0 && !result->conflict_count) {
         weft__run_changes_foreign(record->engine, record->engine->opts.snapshots, result->merged.before,
                                   result->merged.after);
-        record->recording = true;
-        send_merge(record);
+        record->event.due = true;
+        weft__kept_event_send(&record->event);
         return;
     }
     if (result->r == 0 && result->in_worktree)
@@ -297,7 +277,7 @@ static struct merge_record *new_merge(weft_engine *engine) {
     if (!record)
         return NULL;
     record->engine = engine;
-    weft__timer_init(&record->again, on_merge_again);
+    weft__kept_event_init(&record->event, engine, add_merged, on_merge_recorded);
     return engine->merge = record;
 }
 
@@ -327,12 +307,12 @@ int weft__task_merge(weft_engine *engine, const char *id, const weft_merge_order
 /* It may have been recorded before the daemon ended. */
 static void send_merged_again(weft_engine *engine) {
     struct merge_record *record = engine->merge;
-    if (!record || !record->recording || record->done)
+    if (!record || !record->event.due || record->done)
         return;
     const known_task *task = weft__task_known(engine, record->owner);
     if (task && !(task->changes && strcmp(task->changes->merged, record->to) == 0)) {
         snprintf(record->session, sizeof record->session, "%s", task->pub.session);
-        send_merge(record);
+        weft__kept_event_send(&record->event);
         return;
     }
     forget_merge(record);
@@ -343,7 +323,7 @@ void weft__task_merged(weft_engine *engine, const weft_merged *merged) {
     if (engine->merge || !new_merge(engine))
         return;
     fill_merge(engine->merge, merged);
-    engine->merge->recording = true;
+    engine->merge->event.due = true;
     if (engine->phase >= READY)
         send_merged_again(engine);
 }
@@ -367,8 +347,8 @@ static void on_discarded(void *ctx, const weft_worktree_list *list) {
                                              : "the worktree is not there");
         return;
     }
-    record->recording = true;
-    send_merge(record);
+    record->event.due = true;
+    weft__kept_event_send(&record->event);
 }
 
 static void start_removal(struct merge_record *record) {

@@ -17,25 +17,6 @@
 
 /* ---- Unix ---- */
 
-static int connect_unix(const char *path, int *ret_fd) {
-    *ret_fd = -1;
-    struct sockaddr_un address;
-    socklen_t len;
-    int dir;
-    int r = weft__unix_address(path, &address, &len, &dir);
-    if (r < 0)
-        return r;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *) &address, len) < 0)
-        r = -errno;
-    if (dir >= 0)
-        close(dir);
-    if (r < 0 && fd >= 0)
-        close(fd);
-    *ret_fd = fd;
-    return r;
-}
-
 /* A socket's file can be given to anybody; who listens is known to the kernel. */
 static int check_listener(weft_client *client, int fd) {
     struct ucred listener;
@@ -60,7 +41,7 @@ static void try_unix_again(weft_timer *timer) {
 int weft__begin_unix(weft_wire *wire) {
     weft_loop *loop = wire->client->loop;
     int fd;
-    int r = connect_unix(wire->client->url.path, &fd);
+    int r = weft__unix_dial(wire->client->url.path, &fd);
     if (r == -EAGAIN) {
         wire->timer.on_due = try_unix_again;
         weft__timer_set(loop, &wire->timer, weft_loop_now(loop) + FULL_BACKLOG_MS);

@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define LOCK_SUFFIX ".lock"
@@ -27,7 +29,9 @@ static int open_socket_folder(const char *path, const char *last) {
     return fd < 0 ? -errno : fd;
 }
 
-int weft__unix_address(const char *path, struct sockaddr_un *ret, socklen_t *ret_len, int *ret_dir) {
+/* The address of a path of any length: one that does not fit goes through the descriptor of its folder, *ret_dir, which must
+ * stay open until bind or connect is done (-1: it was not needed). -ENAMETOOLONG: even the last part does not fit. */
+static int find_address(const char *path, struct sockaddr_un *ret, socklen_t *ret_len, int *ret_dir) {
     int dir = -1;
     *ret = (struct sockaddr_un){.sun_family = AF_UNIX};
     if (strlen(path) < sizeof ret->sun_path)
@@ -45,6 +49,25 @@ int weft__unix_address(const char *path, struct sockaddr_un *ret, socklen_t *ret
     *ret_len = sizeof *ret;
     *ret_dir = dir;
     return 0;
+}
+
+int weft__unix_dial(const char *path, int *ret_fd) {
+    struct sockaddr_un address;
+    socklen_t len;
+    int dir;
+    int r = find_address(path, &address, &len, &dir);
+    if (r < 0)
+        return r;
+    int fd = socket(AF_UNIX, SOCKET_FLAGS, 0);
+    if (fd < 0 || connect(fd, (struct sockaddr *) &address, len) < 0)
+        r = -errno;
+    if (dir >= 0)
+        close(dir);
+    if (r < 0 && fd >= 0)
+        close(fd);
+    else if (r >= 0)
+        *ret_fd = fd;
+    return r;
 }
 
 bool weft__unix_peer_gone(int fd) {
@@ -145,7 +168,7 @@ static int listen_locked(const char *path, struct stat *ret_info, int *ret_fd) {
     struct sockaddr_un address;
     socklen_t len;
     int dir;
-    int r = weft__unix_address(path, &address, &len, &dir);
+    int r = find_address(path, &address, &len, &dir);
     if (r < 0)
         return r;
     int held = lock_socket(&address);
@@ -177,7 +200,7 @@ static void unlink_ours(const weft_unix_socket *self) {
     socklen_t len;
     struct stat info;
     int dir;
-    if (weft__unix_address(self->path, &address, &len, &dir) < 0)
+    if (find_address(self->path, &address, &len, &dir) < 0)
         return;
     int held = lock_socket(&address);
     if (lstat(address.sun_path, &info) == 0 && info.st_dev == self->dev && info.st_ino == self->ino)

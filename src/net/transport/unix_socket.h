@@ -4,9 +4,7 @@
 #define WEFT_UNIX_SOCKET_H
 
 #include <stdbool.h>
-#include <sys/socket.h>
 #include <sys/types.h>
-#include <sys/un.h>
 
 #include "alloc.h"
 
@@ -19,9 +17,9 @@ typedef struct weft_unix_socket {
     ino_t ino;
 } weft_unix_socket;
 
-/* The address of a path of any length: one that does not fit goes through the descriptor of its folder, *ret_dir, which must
- * stay open until bind or connect is done (-1: it was not needed). -ENAMETOOLONG: even the last part does not fit. */
-int weft__unix_address(const char *path, struct sockaddr_un *ret, socklen_t *ret_len, int *ret_dir);
+/* A socket that is connected to this path, of any length; non-blocking. -EAGAIN: the backlog of who listens there is full.
+ */
+int weft__unix_dial(const char *path, int *ret_fd);
 
 /* Has the process that connected ended? Its number may be another's then. false also where the kernel cannot say (before
  * Linux 6.5). */

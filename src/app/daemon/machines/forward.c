@@ -192,26 +192,9 @@ static const place *place_for(const weft_forward *self, unsigned flags, int port
     return found;
 }
 
-static int dial_unix(const char *path, int *ret) {
-    struct sockaddr_un address;
-    socklen_t len;
-    int dir, r = weft__unix_address(path, &address, &len, &dir);
-    if (r < 0)
-        return r;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *) &address, len) < 0)
-        r = -errno;
-    if (dir >= 0)
-        close(dir);
-    if (r < 0 && fd >= 0)
-        close(fd);
-    *ret = fd;
-    return r;
-}
-
 static int dial(const place *at, int *ret) {
     if (at->flags & WEFT_KNOWS_USER)
-        return dial_unix(at->path, ret);
+        return weft__unix_dial(at->path, ret);
     int fd = socket(at->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -errno;

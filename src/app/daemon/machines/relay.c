@@ -15,24 +15,27 @@
 /* ---- what was typed ---- */
 
 static weft_exit set_hub(relay_hub *hub, const weft_app *app, const char *name, size_t len, const char *url,
-                         const char *token_file) {
+                         const char *token_file, const char *cacert) {
     snprintf(hub->name, sizeof hub->name, "%.*s", (int) (len <= WEFT_RELAY_NAME ? len : 0), name);
     if (!weft__hubs_is_name(hub->name))
         return weft__misused(app,
                              "--relay: a relay's hubs have names of 1 to %d letters, digits, dashes and underscores: %.*s",
                              WEFT_RELAY_NAME, (int) len, name);
     hub->url = weft__strndup(NULL, url, strlen(url));
-    return hub->url && weft__copy_or_null(NULL, token_file, &hub->token_file) >= 0
+    return hub->url && weft__copy_or_null(NULL, token_file, &hub->token_file) >= 0 &&
+                   weft__copy_or_null(NULL, cacert, &hub->cacert) >= 0
                ? WEFT_DONE
                : weft__fail(app, WEFT_FAILED, NULL, "out of memory");
 }
 
-static weft_exit find_named(relay_hub *hub, const weft_app *app, const char *name) {
+static weft_exit find_named(relay_hub *hub, const weft_relay_opts *opts, const char *name) {
+    const weft_app *app = opts->app;
     weft_hub_rows *rows = weft__alloc(NULL, sizeof *rows);
     weft_exit status = rows ? weft__hubs_load(app, rows) : weft__fail(app, WEFT_FAILED, NULL, "out of memory");
     const weft_hub_row *row = status == WEFT_DONE ? weft__hubs_find(rows, name) : NULL;
     if (row)
-        status = set_hub(hub, app, name, strlen(name), row->url, *row->token_file ? row->token_file : NULL);
+        status = set_hub(hub, app, name, strlen(name), row->url, *row->token_file ? row->token_file : NULL,
+                         *row->cacert ? row->cacert : opts->ca);
     else if (status == WEFT_DONE)
         status = weft__misused(app, "--relay %s: not a URL, and \"weft hubs\" knows no hub of this name", name);
     weft__free(NULL, rows);
@@ -50,10 +53,10 @@ static weft_exit read_hub(relay_hub *hub, const weft_relay_opts *opts, const cha
         if (status)
             return status;
         weft__url_done(&url, NULL);
-        return named ? set_hub(hub, opts->app, text, (size_t) (equals - text), place, opts->token_file)
-                     : set_hub(hub, opts->app, "hub", 3, place, opts->token_file);
+        return named ? set_hub(hub, opts->app, text, (size_t) (equals - text), place, opts->token_file, opts->ca)
+                     : set_hub(hub, opts->app, "hub", 3, place, opts->token_file, opts->ca);
     }
-    return find_named(hub, opts->app, text);
+    return find_named(hub, opts, text);
 }
 
 static weft_exit read_hubs(weft_relay *relay) {
@@ -316,6 +319,7 @@ weft_relay *weft__relay_free(weft_relay *relay) {
     for (size_t i = 0; relay && i < relay->count; i++) {
         weft__free(NULL, relay->hubs[i].url);
         weft__free(NULL, relay->hubs[i].token_file);
+        weft__free(NULL, relay->hubs[i].cacert);
     }
     return weft__free(NULL, relay);
 }

@@ -23,7 +23,7 @@ typedef struct weft_relay_opts {
     weft_loop *loop;
     weft_texts hubs;        /* as typed: a name of "weft hubs", a URL, or NAME=URL */
     const char *token_file; /* for those that were typed as URLs; NULL: none */
-    const char *ca;         /* who signs their certificates; NULL: those that the system trusts */
+    const char *ca; /* who signs the certificates of hubs of which it is not known; NULL: those that the system trusts */
     /* What a hub has cannot be gone on from: the copy must begin anew. From the loop, once. */
     void (*on_anew)(void *ctx);
     void *ctx;
@@ -46,6 +46,8 @@ int weft__relay_start(weft_relay *relay, weft_engine *engine);
 
 /* Which requests are asked of a hub: the last gate before the handlers. For the relay's life. */
 const weft_gate *weft__relay_gate(weft_relay *relay);
+/* Does a relay ask a hub this? Then the member "hub" of the params may say which hub. */
+bool weft__relay_forwards(const char *method);
 /* {"hubs": [...]} for daemon.status. Owned text. */
 int weft__relay_about(const weft_relay *relay, char **ret, size_t *ret_len);
 

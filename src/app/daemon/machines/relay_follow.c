@@ -454,14 +454,14 @@ int weft__relay_dial(relay_hub *hub) {
     weft__target_done(&hub->target);
     hub->target = (weft_target){0};
     relay->opts.app->reach.token_file = hub->token_file; /* read now: it may have been replaced */
+    relay->opts.app->reach.cacert = hub->cacert;
     weft_exit status = weft__target_of(relay->opts.app, hub->url, &hub->target);
-    relay->opts.app->reach.token_file = NULL;
+    relay->opts.app->reach = (weft_reach){0};
     if (status != WEFT_DONE) {
         leave_hub(hub, "its token cannot be read", REFUSED_MS);
         return 0;
     }
     weft_connect_opts opts = weft__target_opts(relay->opts.app, &hub->target, NULL);
-    opts.tls.ca = relay->opts.ca;
     opts.reconnect = true;
     opts.data = hub;
     opts.on_state = on_relay_state;

@@ -20,9 +20,10 @@
 static const char *const asked[] = {
     /* work */
     "task.submit", "task.cancel", "task.retry", "task.seen", "task.undo", "task.comment", "task.merge", "task.discard",
-    "question.answer", "agent/respond", "agent/stop", "cancelTask", "session.create", "session.prompt", "session.set",
-    "session.open", "session.resume", "session.close", "session.delete", "agent.sessions", "approval.revoke", "plan.cancel",
-    "build", "git.stage", "git.unstage", "git.discard", "git.commit", "terminal.write", "terminal.resize", "worktree.prune",
+    "question.answer", "agent/respond", "agent/stop", "sendTask", "cancelTask", "awaitTask", "session.create",
+    "session.prompt", "session.set", "session.open", "session.resume", "session.close", "session.delete", "agent.sessions",
+    "approval.revoke", "plan.cancel", "build", "git.stage", "git.unstage", "git.discard", "git.commit", "terminal.write",
+    "terminal.resize", "worktree.prune",
     /* administering the hub, not the relay */
     "agent.use", "agent.logout", "automation.enable", "automation.disable",
     /* reading what only the hub has: its files, its programs, its configuration */
@@ -39,6 +40,10 @@ static bool is_among(const char *const *list, const char *name) {
     while (*list && strcmp(*list, name) != 0)
         list++;
     return *list != NULL;
+}
+
+bool weft__relay_forwards(const char *method) {
+    return is_among(asked, method);
 }
 
 /* A request that a hub was asked, until it has answered and what came before the answer is stored. */
@@ -147,16 +152,11 @@ static relay_hub *choose_hub(weft_relay *relay, weft_req *req, const weft_json *
     return NULL;
 }
 
-/* params._meta, with who asks; what the caller said of that is left out. */
-static int put_meta(weft_buf *out, const weft_json *params, const weft_identity *who) {
-    char name[WEFT_WHO];
-    weft_json meta = weft_typeof(params) == WEFT_OBJECT ? weft_get(params, "_meta") : (weft_json){0};
-    int r = weft__buf_put_text(out, NULL, "{\"weft/for\":");
-    weft__who(who, name);
-    if (r >= 0)
-        r = weft__write_str(out, NULL, name, strlen(name));
-    for (weft_iter it = weft_iterate(&meta); r >= 0 && meta.text && weft_next(&it);) {
-        if (weft_name_is(&it, "weft/for"))
+/* The members of an object behind others that stand there already, but for this one. */
+static int put_others(weft_buf *out, const weft_json *object, const char *except) {
+    int r = 0;
+    for (weft_iter it = weft_iterate(object); r >= 0 && weft_next(&it);) {
+        if (weft_name_is(&it, except))
             continue;
         r = weft__buf_put(out, NULL, ",", 1);
         if (r >= 0)
@@ -166,6 +166,19 @@ static int put_meta(weft_buf *out, const weft_json *params, const weft_identity 
         if (r >= 0)
             r = weft__buf_put(out, NULL, it.value.text, it.value.len);
     }
+    return r;
+}
+
+/* params._meta, with who asks; what the caller said of that is left out. */
+static int put_meta(weft_buf *out, const weft_json *params, const weft_identity *who) {
+    char name[WEFT_WHO];
+    weft_json meta = weft_typeof(params) == WEFT_OBJECT ? weft_get(params, "_meta") : (weft_json){0};
+    int r = weft__buf_put_text(out, NULL, "{\"weft/for\":");
+    weft__who(who, name);
+    if (r >= 0)
+        r = weft__write_str(out, NULL, name, strlen(name));
+    if (r >= 0 && meta.text)
+        r = put_others(out, &meta, "weft/for");
     return r < 0 ? r : weft__buf_put(out, NULL, "}", 1);
 }
 
@@ -183,17 +196,8 @@ static int put_params(weft_buf *out, const relay_hub *hub, const weft_json *para
         r = weft__buf_put_text(out, NULL, "{\"_meta\":");
     if (r >= 0)
         r = put_meta(out, params, who);
-    for (weft_iter it = weft_iterate(doc ? weft_doc_root(doc) : NULL); r >= 0 && doc && weft_next(&it);) {
-        if (weft_name_is(&it, "_meta"))
-            continue;
-        r = weft__buf_put(out, NULL, ",", 1);
-        if (r >= 0)
-            r = weft__buf_put(out, NULL, it.name.text, it.name.len);
-        if (r >= 0)
-            r = weft__buf_put(out, NULL, ":", 1);
-        if (r >= 0)
-            r = weft__buf_put(out, NULL, it.value.text, it.value.len);
-    }
+    if (r >= 0)
+        r = put_others(out, weft_doc_root(doc), "_meta");
     return r < 0 ? r : weft__buf_put(out, NULL, "}", 1);
 }
 

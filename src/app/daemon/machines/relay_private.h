@@ -26,7 +26,7 @@ typedef struct relay_hub {
     weft_relay *relay;
     char name[WEFT_RELAY_NAME + 1];
     char prefix[WEFT_RELAY_NAME + 2]; /* before its ids: "" where it is the only one */
-    char *url, *token_file;           /* owned; token_file NULL: none */
+    char *url, *token_file, *cacert;  /* owned; the files NULL: none */
     weft_target target;
     weft_peer *peer;
     bool connected;

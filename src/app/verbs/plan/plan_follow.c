@@ -25,8 +25,6 @@
 #define LEAVE_MS (60 * 1000)
 /* A planner with a model may think for minutes before it says anything; a person who waits can press Ctrl-C. */
 #define PLANNER_MS (10 * 60 * 1000)
-/* timeout(1) signals the program and then its group: that is one signal. */
-#define SAME_SIGNAL_NS (100 * 1000 * 1000)
 #define ID 64
 #define TASKS 100 /* of a plan */
 
@@ -51,7 +49,6 @@ typedef struct following {
     size_t over, of; /* tasks that have ended, of how many */
     int64_t begun_ns;
     int signals;
-    int64_t signalled_ns;
     weft_doc *question; /* the one that is before the person; NULL: none */
     char shown[1024];   /* ids of those that were shown, a blank behind each */
 } following;
@@ -526,10 +523,6 @@ static void on_leave_due(weft_timer *timer) {
 
 static void on_plan_signal(void *ctx) {
     following *self = ctx;
-    int64_t before = self->signalled_ns;
-    self->signalled_ns = weft__clock_ns();
-    if (before && self->signalled_ns - before < SAME_SIGNAL_NS)
-        return;
     if (self->signals++ || self->stage < STARTING || self->events.lost) {
         leave_plan(self);
         return;

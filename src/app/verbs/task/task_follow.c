@@ -18,8 +18,6 @@
 #define PATIENCE_MS (2 * 60 * 1000)
 /* A task that was cancelled ends in seconds. Where the hub cannot say so (its disk is full), nobody waits for ever. */
 #define LEAVE_MS (30 * 1000)
-/* timeout(1) signals the program and then its group: that is one signal. Nobody presses Ctrl-C twice as fast. */
-#define SAME_SIGNAL_NS (100 * 1000 * 1000)
 
 void weft__task_follow_end(weft_task_follow *self, weft_exit status) {
     weft__event_follow_end(&self->events, status);
@@ -377,10 +375,6 @@ static void on_leave(weft_timer *timer) {
 
 static void on_follow_signal(void *ctx) {
     weft_task_follow *self = ctx;
-    int64_t before = self->signalled_ns;
-    self->signalled_ns = weft__clock_ns();
-    if (before && self->signalled_ns - before < SAME_SIGNAL_NS)
-        return;
     if (!*self->task && self->opts->on_idle_signal) {
         self->opts->on_idle_signal(self);
         return;

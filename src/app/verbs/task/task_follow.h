@@ -69,8 +69,7 @@ struct weft_task_follow {
     int64_t place; /* in the queue, from 1; 0: unknown */
     bool asking_place;
     int signals;
-    int64_t signalled_ns; /* the last one */
-    bool cancelling;      /* the hub was asked to cancel it, and has not refused */
+    bool cancelling; /* the hub was asked to cancel it, and has not refused */
 
     char changed[200]; /* what it changed, from an event before its last; "": nothing, or nobody knows */
     char reason[64];   /* why it failed, from its last event; a task itself does not say */

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "clock.h"
 #include "diagnostics_text.h"
 #include "event_follow.h"
 #include "failure.h"
@@ -13,13 +12,12 @@
 #include "time_text.h"
 
 #define PATIENCE_MS (2 * 60 * 1000)
-/* timeout(1) signals the program and then its group: that is one signal. */
-#define SAME_SIGNAL_NS (100 * 1000 * 1000)
 #define ID 64
 #define MOST_SHOWN 10 /* findings of a gate, while it is watched */
 
 bool weft__gated_is_id(const char *text) {
-    return strncmp(text, "gated-", 6) == 0;
+    const char *colon = strrchr(text, ':'); /* behind the names of a relay's hubs */
+    return strncmp(colon ? colon + 1 : text, "gated-", 6) == 0;
 }
 
 /* ---- params ---- */
@@ -39,6 +37,7 @@ static int write_params(const weft_app *app, const char *prompt, const char *key
                                  {"agent", weft_str_or_none(how->agent)}, {"permission", weft_str_or_none(how->permission)},
                                  {"isolation", how->worktree || how->with_changes ? weft_str("worktree") : weft_none()},
                                  {"withChanges", how->with_changes ? weft_bool(true) : weft_none()},
+                                 {"hub", weft_str_or_none(how->hub)},
                                  {"_meta", key ? WEFT_OBJ({"weft/idempotencyKey", weft_str(key)}) : weft_none()}),
                         NULL, &ret->text, &ret->len);
 }
@@ -53,7 +52,6 @@ typedef struct following {
     bool only_watches, shown;
     char id[ID], session[ID];
     int signals;
-    int64_t signalled_ns;
 } following;
 
 static void end_following(following *self, weft_exit status) {
@@ -200,10 +198,6 @@ static void on_cancel_answered(weft_peer *peer, int r, const weft_answer *answer
 
 static void on_gated_signal(void *ctx) {
     following *self = ctx;
-    int64_t before = self->signalled_ns;
-    self->signalled_ns = weft__clock_ns();
-    if (before && self->signalled_ns - before < SAME_SIGNAL_NS)
-        return;
     weft__terminal_break(&self->terminal);
     if (self->only_watches || self->signals++ || !*self->id || self->events.lost) {
         if (*self->id)

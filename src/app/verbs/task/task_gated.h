@@ -1,4 +1,4 @@
-/* Gated tasks on the command line: "weft task" with --gate, and with ids that begin with "gated-". */
+/* Gated tasks on the command line: "weft task" with --gate, and with ids such as "gated-0001". */
 #ifndef WEFT_TASK_GATED_H
 #define WEFT_TASK_GATED_H
 

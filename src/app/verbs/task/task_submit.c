@@ -175,15 +175,13 @@ static weft_exit check_on_question(const weft_app *app) {
     return how->on_question && !how->wait ? weft__misused(app, "--on-question goes with --wait") : WEFT_DONE;
 }
 
-/* A hub does not know --hub, and would run the task itself. */
 static weft_exit check_relay(weft_app *app, const char *url) {
-    WEFT_ANSWER answer = {0};
-    weft_exit status = weft__hub_call_once(app, url, "daemon.status", weft_none(), &answer);
-    weft_json relay = status ? (weft_json){0} : weft_pointer(answer.result, "/weft/relay");
-    if (status || relay.text)
-        return status;
-    return weft__fail(app, WEFT_USAGE, "\"--url NAME\" asks one of the hubs that \"weft hubs\" has.",
-                      "--hub is for relays, and this is a hub itself");
+    weft_connection connection;
+    weft_exit status = weft__hub_call_open(app, url, &connection);
+    if (status == WEFT_DONE)
+        status = weft__hub_call_check_relay(&connection, "--hub");
+    weft__connection_done(&connection);
+    return status;
 }
 
 weft_exit weft__task_submit_word(weft_app *app) {

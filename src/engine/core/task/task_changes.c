@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kept_event.h"
 #include "run.h"
 #include "write.h"
 
@@ -254,9 +255,8 @@ int weft__task_compare(weft_engine *engine, const char *id, bool session, const 
 
 /* One at a time. asked ──▶ under way ──done──▶ to be recorded ──stored──▶ answered */
 struct undo_record {
+    kept_event event;
     weft_engine *engine;
-    weft_timer again;
-    bool recording, sending;
     char owner[ENGINE_ID], by[256];
     char from[WEFT_SNAPSHOT_HEX], to[WEFT_SNAPSHOT_HEX];
     bool redo;
@@ -285,7 +285,7 @@ static void forget_plan(const struct undo_record *record) {
 
 static void end_record(struct undo_record *record) {
     weft_engine *engine = record->engine;
-    weft__timer_stop(engine->loop, &record->again);
+    weft__kept_event_done(&record->event);
     engine->undo = NULL;
     weft__free(engine->alloc, record);
 }
@@ -308,44 +308,23 @@ static void answer_record(struct undo_record *record, int r) {
         done(ctx, &result);
 }
 
-static void send_record(struct undo_record *record);
-
-static void on_record_stored(void *ctx, int r) {
-    struct undo_record *record = ctx;
-    weft_engine *engine = record->engine;
-    record->sending = false;
-    if (engine->phase == GONE)
-        return;
-    if (r < 0 && engine->phase != STOPPING) {
-        weft__again(engine, &record->again, r);
-        return;
-    }
-    if (r >= 0)
-        forget_plan(record);
-    answer_record(record, r < 0 ? r : 0);
-    end_record(record);
-}
-
-static void on_record_again(weft_timer *timer) {
-    send_record(WEFT_CONTAINER(timer, struct undo_record, again));
-}
-
-static void send_record(struct undo_record *record) {
-    weft_engine *engine = record->engine;
-    const known_task *task = weft__task_known(engine, record->owner);
-    struct draft draft = {.engine = engine};
-    if (!record->recording || record->sending || engine->phase < READY)
-        return;
+static void add_undone(const kept_event *event, struct draft *draft) {
+    const struct undo_record *record = WEFT_CONTAINER(event, struct undo_record, event);
+    const known_task *task = weft__task_known(record->engine, record->owner);
     weft__draft_add(
-        &draft, WEFT_STREAM_HUB, "task.undone",
+        draft, WEFT_STREAM_HUB, "task.undone",
         WEFT_OBJ({"taskId", weft_str(record->owner)}, {"sessionId", task ? weft_str(task->pub.session) : weft_none()},
                  {"by", weft__text_or_none(record->by)}, {"from", weft_str(record->from)}, {"to", weft_str(record->to)},
                  {"putBack", weft_uint(record->files)}, {"undone", weft_bool(!record->redo)},
                  {"left", record->left ? weft_uint(record->left) : weft_none()}));
-    record->sending = true;
-    int r = weft__draft_send(&draft, NULL, on_record_stored, record);
-    if (r < 0)
-        on_record_stored(record, r);
+}
+
+static void on_undo_recorded(kept_event *event, int r) {
+    struct undo_record *record = WEFT_CONTAINER(event, struct undo_record, event);
+    if (r == 0)
+        forget_plan(record);
+    answer_record(record, r);
+    end_record(record);
 }
 
 static void fill_record(struct undo_record *record, const weft_undone *undone) {
@@ -356,7 +335,7 @@ static void fill_record(struct undo_record *record, const weft_undone *undone) {
     record->redo = undone->redo;
     record->files = undone->files;
     record->left = undone->left;
-    record->recording = true;
+    record->event.due = true;
 }
 
 static void on_undo(void *ctx, const weft_undo_result *result) {
@@ -364,7 +343,7 @@ static void on_undo(void *ctx, const weft_undo_result *result) {
     if (result->r == 0 && !result->conflict_count) {
         fill_record(record, &result->undone);
         weft__run_changes_foreign(record->engine, record_place(record), record->from, record->to);
-        send_record(record);
+        weft__kept_event_send(&record->event);
         return;
     }
     record->done(record->ctx, result);
@@ -376,7 +355,7 @@ static struct undo_record *new_record(weft_engine *engine) {
     if (!record)
         return NULL;
     record->engine = engine;
-    weft__timer_init(&record->again, on_record_again);
+    weft__kept_event_init(&record->event, engine, add_undone, on_undo_recorded);
     return engine->undo = record;
 }
 
@@ -434,13 +413,13 @@ int weft__task_undo(weft_engine *engine, const char *id, const weft_undo_order *
 /* It may have been recorded before the daemon ended. */
 static void send_recovered(weft_engine *engine) {
     struct undo_record *record = engine->undo;
-    if (!record || !record->recording || record->done)
+    if (!record || !record->event.due || record->done)
         return;
     const known_task *task = weft__task_known(engine, record->owner);
     bool known =
         task && task->changes && strcmp(task->changes->to, record->to) == 0 && task->changes->undone == !record->redo;
     if (!known && task) {
-        send_record(record);
+        weft__kept_event_send(&record->event);
         return;
     }
     forget_plan(record);
