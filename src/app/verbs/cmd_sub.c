@@ -241,6 +241,10 @@ static void on_view_news(weft_sub *sub, const weft_sub_news *news, void *ctx) {
     case WEFT_SUB_UNSAVED:
         weft__warn(self->app, "%s: the position cannot be saved: %s", self->how->position, weft_strerror(news->why));
         break;
+    case WEFT_SUB_NOTICE:
+        if (strcmp(news->reason, "TVX005") != 0) /* the latest value is what is shown */
+            weft__warn(self->app, "%s", news->error->message);
+        return;
     case WEFT_SUB_ENDED:
         on_view_ended(self, news);
         return;
