@@ -43,6 +43,18 @@ if script -qec true /dev/null >/dev/null 2>&1; then
     TERM=xterm person 'task-0000=>\x03' "$weft" sub tasks
     exits "Ctrl-C ends the table" 0
     like "the table is drawn from the first line" $'\x1b[H\x1b[J' "$out"
+    # A list that is empty takes the place of the table, too.
+    TERM=xterm script -qfec "$(printf '%q ' "$weft" sub questions)" questions.out </dev/null >/dev/null 2>&1 &
+    table=$!
+    started+=("$table")
+    drawn_empty() { [ "$(grep -ac $'\x1b\\[H\x1b\\[J(empty)' questions.out)" = "$1" ]; }
+    until_true drawn_empty 1
+    weft task submit ask
+    until_true grep -qa question-0000 questions.out
+    weft answer question-0000 deny
+    until_true drawn_empty 2
+    kill -TERM "$table"
+    ended "$table"
     # What is said of a crash stays below the table, which is drawn over everything.
     TERM=xterm script -qfec "$(printf '%q ' "$weft" sub tasks)" table.out </dev/null >/dev/null 2>&1 &
     table=$!

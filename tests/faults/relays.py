@@ -246,7 +246,8 @@ def scopes():
             said = relay.cli("task", "submit", "x", "--url", f"ws://127.0.0.1:{near}/ws", "--token-file", mine, check=False)
             assert said.returncode and "Not permitted" in said.stderr, said.stderr
             for method, params in (("session/prompt", {"sessionId": "session-0000", "prompt": []}), ("role.register", {}),
-                                   ("tinyvex/mutation", {}), ("agent/run", {"prompt": "x"}), ("execute_task", {})):
+                                   ("tinyvex/mutation", {}), ("agent/run", {"prompt": "x"}), ("execute_task", {}),
+                                   ("tinyvex/subscribe", {"subId": "d", "name": "documents", "params": {"collection": "notes"}})):
                 assert relay.refused(method, **params).reason == "notOnRelay", method
             assert relay.refused("agent.use", name="demo").code == 403
             # who says for whom it asks cannot pass for another

@@ -667,19 +667,49 @@ TEST(a_value_that_takes_long) {
     HUB_TOLD(&c, "\"subId\":\"l\",\"code\":\"TVX007\"");
     finish_pending("\"b\"", 0);
     HUB_TOLD(&c, "\"value\":\"b\"");
-    /* It fails: the last value stays, and it is tried again. */
+    hub_disconnect(&c);
+    close_hub(&w);
+}
+
+static void fail_pending(hub_world *w, int64_t *now, int r) {
+    weft_loop_set_now(w->loop, *now += 1000);
+    HUB_UNTIL(w, pending != NULL);
+    finish_pending("", r);
+}
+
+/* The last value stays, and it is tried again. Who has the last value is told once that it is old, and so is who comes
+ * meanwhile. */
+TEST(a_value_that_cannot_be_computed) {
+    hub_world w;
+    hub_client c;
+    int64_t now = INT64_C(1) << 40;
+    open_hub(&w, &weft__memory);
+    weft_loop_set_now(w.loop, now);
+    hub_connect(&w, "aiwg", &c);
+    follow(&c, &later_kind, "l", 0, NULL);
+    finish_pending("\"b\"", 0);
+    HUB_TOLD(&c, "\"value\":\"b\"");
     hub_happen(&w, "notice", "n");
-    HUB_UNTIL(&w, pending != NULL);
-    finish_pending("", -EIO);
+    fail_pending(&w, &now, -EIO);
+    HUB_TOLD(&c, "\"method\":\"tinyvex/error\",\"params\":{\"subId\":\"l\",\"code\":\"TVX004\"");
     HUB_SILENT(&c);
     CHECK(!pending);
+    fail_pending(&w, &now, -EIO);
+    HUB_SILENT(&c);
+    fail_pending(&w, &now, -EMSGSIZE);
+    HUB_TOLD(&c, "\"subId\":\"l\",\"code\":\"TVX002\",\"message\":\"The value is too long; the last one is old\"");
     weft_loop_set_now(w.loop, now += 1000);
     HUB_UNTIL(&w, pending != NULL);
     follow(&c, &later_kind, "m", 0, NULL); /* there is a value for who comes meanwhile */
     CHECK_INT(outcome, 0);
-    HUB_TOLD(&c, "\"subId\":\"m\"");
+    HUB_TOLD(&c, "\"subId\":\"m\",\"seq\"");
+    HUB_TOLD(&c, "\"subId\":\"m\",\"code\":\"TVX002\"");
     finish_pending("\"b\"", 0);
     HUB_SILENT(&c);
+    /* It failed, was well, and fails again: that is said again. */
+    hub_happen(&w, "notice", "n");
+    fail_pending(&w, &now, -EMSGSIZE);
+    HUB_TOLD(&c, "\"code\":\"TVX002\"");
     hub_disconnect(&c);
     close_hub(&w);
 }
@@ -770,4 +800,5 @@ TEST_MAIN(CASE(one_computation_for_all) CASE(computed_once_for_many_events) CASE
                   CASE(a_long_value_comes_in_pieces) CASE(newer_pieces_supersede_older)
                       CASE(a_long_log_goes_on_behind_its_pieces) CASE(unsubscribed_in_pieces) CASE(at_the_edge_of_a_trim)
                           CASE(trimmed_during_replay) CASE(ended_during_replay) CASE(a_state_over_a_restart)
-                              CASE(a_value_that_takes_long) CASE(a_digest_of_who_heard_something_else) CASE(little_memory))
+                              CASE(a_value_that_takes_long) CASE(a_value_that_cannot_be_computed)
+                                  CASE(a_digest_of_who_heard_something_else) CASE(little_memory))

@@ -95,7 +95,7 @@ static void on_value(weft_sub *sub, const weft_sub_value *value, void *ctx) {
 }
 
 static void on_news(weft_sub *sub, const weft_sub_news *news, void *ctx) {
-    static const char *const names[] = {"live", "catching up", "resumed", "snapshot", "lost", "unsaved", "ended"};
+    static const char *const names[] = {"live", "catching up", "resumed", "snapshot", "lost", "unsaved", "notice", "ended"};
     script *s = ctx;
     (void) sub;
     hear(s, "%s", names[news->state]);
@@ -246,6 +246,24 @@ TEST(it_asks_for_what_it_missed) {
     UNTIL(s, s->unsubscribed == 1);
     data(s, 10);
     CHECK_INT(s->others, 1); /* nobody's any more: the peer's owner hears of it */
+    script_free(s);
+}
+
+/* It goes on; what is said of another subscription, or before the answer, is not for it. */
+TEST(what_is_said_about_it_is_told) {
+    script *s = script_new(true);
+    weft_sub_opts opts = script_opts(s);
+    subscribe(s, &opts);
+    UNTIL(s, s->req != NULL);
+    notify(s, "tinyvex/error", "{\"subId\":\"weft-sub-1\",\"code\":\"TVX002\",\"message\":\"too early\"}");
+    answer(s, STATE_LIVE);
+    data(s, 5);
+    notify(s, "tinyvex/error", "{\"subId\":\"weft-sub-2\",\"code\":\"TVX002\",\"message\":\"another\"}");
+    notify(s, "tinyvex/error", "{\"subId\":\"weft-sub-1\",\"code\":\"TVX002\",\"message\":\"it is old\",\"data\":{}}");
+    notify(s, "tinyvex/error", "{\"subId\":\"weft-sub-1\"}");
+    data(s, 6);
+    CHECK_STR(s->heard, "live\n5 {\"n\":5}\nnotice TVX002: it is old\nnotice: \n6 {\"n\":6}\n");
+    CHECK_INT(s->others, 1);
     script_free(s);
 }
 
@@ -811,8 +829,8 @@ TEST(memory_may_be_short) {
     CHECK(!failed);
 }
 
-TEST_MAIN(CASE(it_asks_for_what_it_missed) CASE(no_params_are_left_out) CASE(a_log_without_values_resumes)
-              CASE(a_state_without_a_value_begins_again) CASE(gaps_are_told)
+TEST_MAIN(CASE(it_asks_for_what_it_missed) CASE(what_is_said_about_it_is_told) CASE(no_params_are_left_out)
+              CASE(a_log_without_values_resumes) CASE(a_state_without_a_value_begins_again) CASE(gaps_are_told)
                   CASE(values_before_the_answer_are_of_another_subscription) CASE(without_reconnecting_it_ends)
                       CASE(chunks_are_joined) CASE(a_loss_between_chunks) CASE(broken_chunks_end_it) CASE(a_refusal_ends_it)
                           CASE(a_refusal_for_the_moment_is_asked_again) CASE(no_answer_is_asked_again)

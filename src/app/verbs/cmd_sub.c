@@ -151,7 +151,10 @@ static int draw_table(const sub_view *self, const weft_json *items, const column
     if (r >= 0) {
         if (anew)
             fputs("\033[H\033[J", out->file); /* from the first line on */
-        weft__table_put(&table, out);
+        if (shown->count)
+            weft__table_put(&table, out);
+        else
+            fputs("(empty)\n", out->file);
         if (left)
             fprintf(out->file, "and %zu more\n", left);
         if (anew && *self->resumed)
@@ -173,13 +176,15 @@ static void put_value_line(const sub_view *self, const weft_sub_value *value) {
     fputc('\n', self->app->out.file);
 }
 
+/* A list without items has no columns of its own, and it takes the place of the table before it all the same. */
 static int put_value(const sub_view *self, const weft_sub_value *value) {
     columns shown = {.count = 0};
     weft_json first = weft_at(value->value, 0);
-    bool table = !self->app->common.json && self->app->out.terminal && weft_sub_is_state(self->sub);
+    bool table = !self->app->common.json && self->app->out.terminal && weft_sub_is_state(self->sub) &&
+                 weft_typeof(value->value) == WEFT_ARRAY;
     if (table)
         choose_columns(self->app->args[0], &first, &shown);
-    if (table && shown.count && weft_typeof(value->value) == WEFT_ARRAY)
+    if (table && (shown.count || !first.text))
         return draw_table(self, value->value, &shown);
     put_value_line(self, value);
     return 0;
@@ -241,6 +246,10 @@ static void on_view_news(weft_sub *sub, const weft_sub_news *news, void *ctx) {
     case WEFT_SUB_UNSAVED:
         weft__warn(self->app, "%s: the position cannot be saved: %s", self->how->position, weft_strerror(news->why));
         break;
+    case WEFT_SUB_NOTICE:
+        if (strcmp(news->reason, "TVX005") != 0) /* the latest value is what is shown */
+            weft__warn(self->app, "%s", news->error->message);
+        return;
     case WEFT_SUB_ENDED:
         on_view_ended(self, news);
         return;

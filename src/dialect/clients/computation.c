@@ -8,8 +8,12 @@
  * text than before. Its position is that of the last event that touched it. Who has no room gets the latest value when there
  * is some; what it missed in between is counted and told.
  *
+ * Where there is no newer value, because it is too long or cannot be read, those that have the last one are told that it is
+ * old.
+ *
  *     waiting ──value──▶ live, told the value unless the client has it ──full──▶ owes the latest ──drained──▶ told */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "hub_clients_private.h"
@@ -50,7 +54,8 @@ struct weft_computation {
     weft_value *value;
     weft_computing *computing;
     bool dirty;
-    int tries; /* in which there was no memory, or too much was being read */
+    int tries;  /* in which there was no memory, or too much was being read */
+    int failed; /* why there is no newer value than the one that was told; 0: it is as it should be */
     weft_later soon;
     weft_timer timer;
     int64_t not_before;
@@ -169,6 +174,38 @@ const char *weft__subscription_digest(const weft_subscription *subscription) {
     return has ? computation->value->digest : NULL;
 }
 
+/* ---- there is no newer value ---- */
+
+static const char *code_of_failure(int r) {
+    if (r == -EMSGSIZE)
+        return TVX_REJECTED;
+    return r == -EBUSY ? TVX_TIMEOUT : TVX_RESUME_FAILED;
+}
+
+/* It stays as it is until the next value comes: said once, also where there is no room for a value. */
+static void tell_failed(weft_subscription *subscription) {
+    char message[96];
+    weft_hub_client *client = subscription->client;
+    int failed = subscription->computation->failed;
+    if (!failed || client->lost || client->failing)
+        return;
+    if (failed == -EMSGSIZE)
+        snprintf(message, sizeof message, "The value is too long; the last one is old");
+    else
+        snprintf(message, sizeof message, "The value cannot be computed: %s; the last one is old", weft_strerror(failed));
+    if (weft__value_tell_error(subscription, code_of_failure(failed), message, weft_none()) < 0)
+        client->failing = client->clients->failing = true;
+}
+
+static void note_failure(weft_computation *computation, int r) {
+    if (computation->failed == r)
+        return;
+    computation->failed = r;
+    for (weft_link *at = computation->live.next; at != &computation->live; at = at->next)
+        tell_failed(WEFT_CONTAINER(at, weft_subscription, live));
+    weft__hub_clients_lose_failing(computation->clients);
+}
+
 /* ---- those that wait for a value ---- */
 
 /* A digest does not say so where another value was told since: by the subscription that this one replaces. */
@@ -190,8 +227,10 @@ static void serve_waiting(weft_subscription *subscription) {
     subscription->owes_first = !same;
     subscription->has_digest = weft__free(computation->clients->alloc, subscription->has_digest);
     weft__subscription_finish(subscription, subscription->gap, start);
-    if (subscription->state == WEFT_SUBSCRIPTION_LIVE)
-        tell_state(subscription, NULL);
+    if (subscription->state != WEFT_SUBSCRIPTION_LIVE)
+        return;
+    tell_state(subscription, NULL);
+    tell_failed(subscription);
 }
 
 static void serve_all_waiting(weft_computation *computation) {
@@ -252,6 +291,8 @@ static int take_value(weft_computation *computation, const weft_computing *compu
 static void finish_computing(weft_computation *computation, const weft_computing *computing, int r) {
     if (r >= 0)
         r = take_value(computation, computing);
+    if (r >= 0)
+        computation->failed = 0;
     serve_all_waiting(computation);
     bool soon = (r == -EBUSY || r == -ENOMEM) && ++computation->tries < COMPUTE_MS / BUSY_MS;
     if (!soon)
@@ -260,6 +301,7 @@ static void finish_computing(weft_computation *computation, const weft_computing
         compute_again(computation, BUSY_MS);
     else if (r < 0) {
         fail_all_waiting(computation, r);
+        note_failure(computation, r);
         compute_again(computation, AGAIN_MS);
     } else if (computation->dirty)
         schedule(computation);

@@ -91,12 +91,15 @@ static void free_caller(tinyvex_caller *caller) {
 }
 
 /* Its own connection, if it is still there; else whoever comes in its name. */
-static void tell_result(const tinyvex_caller *caller, weft_val params) {
-    weft_hub *hub = caller->hub;
-    weft_hub_client *client = caller->client ? weft__hub_clients_find(hub->clients, caller->client) : NULL;
+static void tell_client(weft_hub *hub, uint64_t number, const char *by, weft_val params) {
+    weft_hub_client *client = number ? weft__hub_clients_find(hub->clients, number) : NULL;
     int r = client ? weft_notify(weft__hub_client_peer(client), "tinyvex/mutate_result", params) : -EPIPE;
     if (r == -EPIPE)
-        weft__tinyvex_tell_late(hub, caller->by, params);
+        weft__tinyvex_tell_late(hub, by, params);
+}
+
+static void tell_result(const tinyvex_caller *caller, weft_val params) {
+    tell_client(caller->hub, caller->client, caller->by, params);
 }
 
 static void answer_value(const tinyvex_caller *caller, weft_val value) {
@@ -144,14 +147,44 @@ static void on_outcome(void *ctx, const weft_request_outcome *outcome) {
 
 /* ---- refusing ---- */
 
-int weft__tinyvex_refuse_args(weft_req *req, const char *path, const char *format, ...) {
+/* 0: there is none. */
+static uint64_t client_number(const weft_hub *hub, weft_req *req) {
+    const weft_hub_client *client = weft__hub_client_of(hub->clients, weft_req_peer(req));
+    return client ? weft__hub_client_number(client) : 0;
+}
+
+static int refuse_in_words(weft_req *req, const tinyvex_change *change, int code, const char *name, const char *reason,
+                           const char *path, const char *message) {
+    if (!weft_req_is_notification(req))
+        return weft__tinyvex_refuse(weft__req_keep(req), code, name, reason, path, "%s", message);
+    weft_val error = WEFT_OBJ(
+        {"code", weft_int(code)}, {"message", weft_str(message)},
+        {"data", WEFT_OBJ({"reason", weft_str(reason)}, {"code", weft_str(name)}, {"path", weft_str_or_none(path)})});
+    *change->told = true;
+    tell_client(change->hub, client_number(change->hub, req), change->by,
+                WEFT_OBJ({"requestId", weft_str(change->request_id)}, {"error", error}));
+    return 0;
+}
+
+int weft__tinyvex_refuse_change(weft_req *req, const tinyvex_change *change, int code, const char *name, const char *reason,
+                                const char *path, const char *format, ...) {
     char message[MESSAGE];
     va_list args;
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    int r = weft__tinyvex_refuse(weft__req_keep(req), WEFT_INVALID_PARAMS, TVX_MUTATION_FAILED, "invalidParams", path,
-                                 "Invalid params: %s", message);
+    return refuse_in_words(req, change, code, name, reason, path, message);
+}
+
+int weft__tinyvex_refuse_args(weft_req *req, const tinyvex_change *change, const char *path, const char *format, ...) {
+    static const char before[] = "Invalid params: ";
+    char message[MESSAGE];
+    va_list args;
+    memcpy(message, before, sizeof before);
+    va_start(args, format);
+    vsnprintf(message + sizeof before - 1, sizeof message - (sizeof before - 1), format, args);
+    va_end(args);
+    int r = refuse_in_words(req, change, WEFT_INVALID_PARAMS, TVX_MUTATION_FAILED, "invalidParams", path, message);
     return r < 0 ? r : -EINVAL;
 }
 
@@ -203,31 +236,30 @@ void weft__tinyvex_settle(weft_request *request, int r, const char *id, const ch
 static tinyvex_caller *new_caller(weft_req *req, const tinyvex_change *change) {
     weft_hub *hub = change->hub;
     size_t by = strlen(change->by) + 1, id = strlen(change->request_id) + 1;
-    const weft_hub_client *client = weft__hub_client_of(hub->clients, weft_req_peer(req));
     tinyvex_caller *made = weft__alloc(hub->alloc, sizeof *made + by + id);
     if (!made)
         return NULL;
-    *made = (tinyvex_caller){.hub = hub, .req = weft__req_keep(req), .client = client ? weft__hub_client_number(client) : 0};
+    *made = (tinyvex_caller){.hub = hub, .req = weft__req_keep(req), .client = client_number(hub, req)};
     made->by = memcpy(made->text, change->by, by);
     made->id = memcpy(made->text + by, change->request_id, id);
     return made;
 }
 
-static int refuse_begin(weft_req *req, int r) {
-    weft_req *kept = weft__req_keep(req);
+static int refuse_begin(weft_req *req, const tinyvex_change *change, int r) {
     switch (r) {
     case -EINVAL:
-        return weft__tinyvex_refuse_args(req, "/requestId", "requestId must have 1 to %d bytes", WEFT_REQUEST_ID);
+        return weft__tinyvex_refuse_args(req, change, "/requestId", "requestId must have 1 to %d bytes", WEFT_REQUEST_ID);
     case -ENOTUNIQ:
-        return weft__tinyvex_refuse(kept, WEFT_INVALID_PARAMS, TVX_MUTATION_FAILED, "requestIdReused", "/requestId",
-                                    "This requestId was used for something else");
+        return weft__tinyvex_refuse_change(req, change, WEFT_INVALID_PARAMS, TVX_MUTATION_FAILED, "requestIdReused",
+                                           "/requestId", "This requestId was used for something else");
     case -EUSERS:
-        return weft__tinyvex_refuse(kept, 503, TVX_MUTATION_FAILED, "storeBusy", NULL,
-                                    "Too many changes are under way: try again in a moment");
+        return weft__tinyvex_refuse_change(req, change, 503, TVX_MUTATION_FAILED, "storeBusy", NULL,
+                                           "Too many changes are under way: try again in a moment");
     case -ENOMEM:
         return r;
     default:
-        return weft__tinyvex_refuse(kept, 503, TVX_MUTATION_FAILED, "shuttingDown", NULL, "The daemon is stopping");
+        return weft__tinyvex_refuse_change(req, change, 503, TVX_MUTATION_FAILED, "shuttingDown", NULL,
+                                           "The daemon is stopping");
     }
 }
 
@@ -241,7 +273,7 @@ int weft__tinyvex_begin(weft_req *req, const tinyvex_change *change, weft_reques
     if (r >= 0)
         return 0;
     free_caller(caller);
-    int refused = refuse_begin(req, r);
+    int refused = refuse_begin(req, change, r);
     return refused < 0 ? refused : r;
 }
 
@@ -266,46 +298,55 @@ static const weft_method *find_row(const weft_method *rows, const char *name) {
     return NULL;
 }
 
-static int refuse_name(weft_req *req, const weft_method *rows, const char *name) {
+static int refuse_name(weft_req *req, const tinyvex_change *change, const weft_method *rows, const char *name) {
     char known[512];
     int len = 0;
     for (const weft_method *row = rows; row->name && len >= 0 && (size_t) len < sizeof known; row++)
         len += snprintf(known + len, sizeof known - (size_t) len, "%s%s", row == rows ? "" : ", ", row->name);
-    return weft__tinyvex_refuse(weft__req_keep(req), WEFT_INVALID_PARAMS, TVX_MUTATION_FAILED, "unknownName", "/name",
-                                "There is no \"%.100s\"; there is %s", name, known);
+    return weft__tinyvex_refuse_change(req, change, WEFT_INVALID_PARAMS, TVX_MUTATION_FAILED, "unknownName", "/name",
+                                       "There is no \"%.100s\"; there is %s", name, known);
 }
 
 /* The gates have let the method pass; the row may want more. */
-static int check_caller(weft_req *req, const weft_hub *hub, const weft_method *row) {
+static int check_caller(weft_req *req, const tinyvex_change *change) {
     const weft_identity *who = weft_req_identity(req);
-    const weft_hub_host *host = hub->host;
-    weft_req *kept = weft__req_keep(req);
-    int r = 1;
+    const weft_hub_host *host = change->hub->host;
+    const weft_method *row = change->row;
     if (!weft_has_scope(who, row->scope))
-        r = weft__tinyvex_refuse(kept, 403, TVX_UNAUTHORIZED, "forbidden", NULL, "%s needs the scope %s", row->name,
-                                 row->scope);
-    else if ((row->flags & WEFT_FOR_PEOPLE) && host && host->is_agent && host->is_agent(host->ctx, who))
-        r = weft__tinyvex_refuse(kept, 403, TVX_UNAUTHORIZED, "agentMayNot", NULL,
-                                 "%s is not for agents: the caller is a process of one, or has ended", row->name);
+        return weft__tinyvex_refuse_change(req, change, 403, TVX_UNAUTHORIZED, "forbidden", NULL, "%s needs the scope %s",
+                                           row->name, row->scope);
+    if ((row->flags & WEFT_FOR_PEOPLE) && host && host->is_agent && host->is_agent(host->ctx, who))
+        return weft__tinyvex_refuse_change(req, change, 403, TVX_UNAUTHORIZED, "agentMayNot", NULL,
+                                           "%s is not for agents: the caller is a process of one, or has ended", row->name);
+    return 1;
+}
+
+/* What the library finds wrong in the args of a notification it has nobody to tell of. */
+static int hand_change_on(weft_req *req, tinyvex_change *change) {
+    int r = weft__req_pass_on_at(req, change->row, &change->args, "/args", change);
+    if (r == -EINVAL && weft_req_is_notification(req) && !*change->told)
+        weft__tinyvex_refuse_args(req, change, "/args", "args are not those of %s", change->row->name);
     return r;
 }
 
 static int do_change(weft_req *req, weft_hub *hub, const weft_method *rows) {
     const struct change_params *in = weft_req_params(req);
     static const weft_json nothing = {"{}", 2, NULL};
-    tinyvex_change change = {.hub = hub, .row = find_row(rows, in->name), .request_id = in->requestId, .args = in->args};
+    bool told = false;
+    tinyvex_change change = {
+        .hub = hub, .row = find_row(rows, in->name), .request_id = in->requestId, .args = in->args, .told = &told};
     _Static_assert(sizeof change.by >= WEFT_WHO, "a caller's name fits");
+    weft__who(weft_req_identity(req), change.by);
     if (!change.row)
-        return refuse_name(req, rows, in->name);
-    int r = check_caller(req, hub, change.row);
+        return refuse_name(req, &change, rows, in->name);
+    int r = check_caller(req, &change);
     if (r <= 0)
         return r;
     if (!change.args.text)
         change.args = nothing;
     if (weft_typeof(&change.args) != WEFT_OBJECT)
-        return weft__tinyvex_refuse_args(req, "/args", "args must be an object");
-    weft__who(weft_req_identity(req), change.by);
-    return weft__req_pass_on_at(req, change.row, &change.args, "/args", &change);
+        return weft__tinyvex_refuse_args(req, &change, "/args", "args must be an object");
+    return hand_change_on(req, &change);
 }
 
 int weft__tinyvex_on_mutation(weft_req *req, const weft_json *params, void *ctx) {

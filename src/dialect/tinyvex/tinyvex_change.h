@@ -15,6 +15,7 @@ typedef struct tinyvex_change {
     const char *request_id;
     weft_json args;
     char by[WEFT_REQUEST_ID + 1];
+    bool *told; /* that it was refused, where it is a notification */
 } tinyvex_change;
 
 /* One who waits for the outcome. */
@@ -29,8 +30,12 @@ void weft__tinyvex_not_done(weft_request *request, int code, const char *reason,
 /* What a command of the engine says: settle the request with r, or refuse it in words. id is the thread's; why is the
  * agent's sentence, or NULL. */
 void weft__tinyvex_settle(weft_request *request, int r, const char *id, const char *why);
-/* An argument is wrong: -32602, before anything begins. Returns what the handler returns, <0. */
-int weft__tinyvex_refuse_args(weft_req *req, const char *path, const char *format, ...) WEFT_PRINTF(3, 4);
+/* Refuse it before anything begins. A notification has no answer: tinyvex/mutate_result says it. */
+int weft__tinyvex_refuse_change(weft_req *req, const tinyvex_change *change, int code, const char *name, const char *reason,
+                                const char *path, const char *format, ...) WEFT_PRINTF(7, 8);
+/* The same with -32602: an argument is wrong. Returns what the handler returns, <0. */
+int weft__tinyvex_refuse_args(weft_req *req, const tinyvex_change *change, const char *path, const char *format, ...)
+    WEFT_PRINTF(4, 5);
 
 /* The rows: each ends with a NULL name. */
 extern const weft_method weft__tinyvex_mutations[], weft__tinyvex_actions[];

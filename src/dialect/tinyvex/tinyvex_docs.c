@@ -56,18 +56,18 @@ static void on_doc_changed(void *ctx, int r, uint64_t version) {
 }
 
 /* <0: it was refused. */
-static int check_doc(weft_req *req, const struct doc_params *in, bool has_expectation) {
+static int check_doc(weft_req *req, const tinyvex_change *change, const struct doc_params *in, bool has_expectation) {
     if (!weft__collection_is_name(in->collection))
-        return weft__tinyvex_refuse_args(req, "/args/collection",
+        return weft__tinyvex_refuse_args(req, change, "/args/collection",
                                          "collection must be a letter, then letters, digits, _ - and .; at most %d bytes",
                                          WEFT_COLLECTION_NAME);
     if (!weft__item_is_key(in->key))
-        return weft__tinyvex_refuse_args(req, "/args/key", "key must have 1 to %d bytes and no control characters",
+        return weft__tinyvex_refuse_args(req, change, "/args/key", "key must have 1 to %d bytes and no control characters",
                                          WEFT_ITEM_KEY);
     if (in->value.len > WEFT_ITEM_BYTES)
-        return weft__tinyvex_refuse_args(req, "/args/value", "value must have at most %zu bytes", WEFT_ITEM_BYTES);
+        return weft__tinyvex_refuse_args(req, change, "/args/value", "value must have at most %zu bytes", WEFT_ITEM_BYTES);
     if (has_expectation && in->expectedVersion < 0)
-        return weft__tinyvex_refuse_args(req, "/args/expectedVersion", "expectedVersion must not be negative");
+        return weft__tinyvex_refuse_args(req, change, "/args/expectedVersion", "expectedVersion must not be negative");
     return 0;
 }
 
@@ -76,7 +76,7 @@ static int change_doc(weft_req *req, const tinyvex_change *change) {
     weft_json expected = weft_get(&change->args, "expectedVersion");
     bool has_expectation = weft_typeof(&expected) == WEFT_NUMBER;
     weft_request *request;
-    int r = check_doc(req, in, has_expectation);
+    int r = check_doc(req, change, in, has_expectation);
     if (r >= 0)
         r = weft__tinyvex_begin(req, change, &request);
     if (r < 0 || !request)

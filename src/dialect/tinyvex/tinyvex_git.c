@@ -95,11 +95,12 @@ static void on_commit_begun(void *ctx, int r) {
 
 static int check_commit(weft_req *req, const tinyvex_change *change, size_t len) {
     if (len > WEFT_GIT_MESSAGE)
-        return weft__tinyvex_refuse_args(req, "/args/message", "message must have at most %u bytes", WEFT_GIT_MESSAGE);
+        return weft__tinyvex_refuse_args(req, change, "/args/message", "message must have at most %u bytes",
+                                         WEFT_GIT_MESSAGE);
     if (change->hub->git)
         return 0;
-    int r = weft__tinyvex_refuse(weft_req_is_notification(req) ? NULL : req, 501, TVX_MUTATION_FAILED, "gitNotServed", NULL,
-                                 "git is not served here");
+    int r =
+        weft__tinyvex_refuse_change(req, change, 501, TVX_MUTATION_FAILED, "gitNotServed", NULL, "git is not served here");
     return r < 0 ? r : -ENOTSUP;
 }
 

@@ -364,6 +364,12 @@ static void take_chunk(weft_sub *sub, const weft_json *params) {
     weft_doc_free(doc);
 }
 
+/* What they say about it while it goes on. */
+static void take_notice(weft_sub *sub, const weft_json *params) {
+    weft_error said = {.message = weft_get_str(params, "message", ""), .data = weft_get(params, "data")};
+    tell_sub(sub, WEFT_SUB_NOTICE, weft_get_str(params, "code", ""), 0, &said);
+}
+
 static weft_sub *find_sub(const weft_client *client, const weft_json *params) {
     weft_json id = weft_get(params, "subId");
     char own[ID_SIZE + 2];
@@ -389,6 +395,8 @@ bool weft__subs_take(weft_client *client, const char *method, const weft_json *p
         take_data(sub, params);
     else if (sub->phase == FOLLOWING && strcmp(method, "transitionChunk") == 0)
         take_chunk(sub, params);
+    else if (sub->phase == FOLLOWING && strcmp(method, "error") == 0)
+        take_notice(sub, params);
     unref_sub(sub);
     return true;
 }

@@ -242,13 +242,20 @@ static bool changes_something(const weft_method *method) {
     return scope && (strcmp(scope, WEFT_WORK) == 0 || strcmp(scope, WEFT_ADMIN) == 0 || strcmp(scope, WEFT_RUNNER) == 0);
 }
 
+/* A relay has none: an empty list would look as if the hub had none either. */
+static bool follows_documents(const weft_gate_request *request) {
+    bool positional = weft_typeof(&request->params) == WEFT_ARRAY;
+    weft_json stream = positional ? weft_at(&request->params, 1) : weft_get(&request->params, "name");
+    return strcmp(request->method->name, "tinyvex/subscribe") == 0 && strcmp(weft_str_of(&stream, ""), "documents") == 0;
+}
+
 int weft__relay_before(void *ctx, const weft_gate_request *request) {
     weft_relay *relay = ctx;
     const weft_method *method = request->method;
     if (!method || !weft_has_scope(request->identity, method->scope))
         return 0; /* it is refused behind us, as everywhere */
     bool asks = is_among(asked, method->name);
-    if (!asks && (!changes_something(method) || is_among(own, method->name)))
+    if (!asks && !follows_documents(request) && (!changes_something(method) || is_among(own, method->name)))
         return 0;
     if (!asks)
         return weft__reply_error(weft__req_keep(request->req), 501, "notOnRelay",
