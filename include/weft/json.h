@@ -93,7 +93,7 @@ typedef struct weft_val weft_val;
 typedef struct weft_member weft_member;
 
 enum weft_val_kind {
-    WEFT_VAL_NONE, /* writes nothing: an object member of this kind is left out */
+    WEFT_VAL_NONE, /* a member of this kind is left out; elsewhere it writes null */
     WEFT_VAL_NULL,
     WEFT_VAL_BOOL,
     WEFT_VAL_INT,

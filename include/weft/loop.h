@@ -26,7 +26,8 @@ WEFT_API weft_loop *weft_loop_free(weft_loop *loop);
 WEFT_API void weft_loop_freep(weft_loop **loop);
 /* Until weft_loop_stop() or until nothing is left to wait for. -EDEADLK from a callback of this loop. */
 WEFT_API int weft_loop_run(weft_loop *loop);
-/* One turn; waits for something to happen when wait is true. 1 there is more to come, 0 nothing left. */
+/* One turn; waits for something to happen when wait is true. 1 there is more to come, 0 nothing left. -EDEADLK from a
+ * callback of this loop. */
 WEFT_API int weft_loop_once(weft_loop *loop, bool wait);
 WEFT_API void weft_loop_stop(weft_loop *loop);
 /* To drive it from another loop: call weft_loop_once(loop, false), then poll this descriptor for input and wait at most the
@@ -35,7 +36,8 @@ WEFT_API int weft_loop_fd(const weft_loop *loop);
 WEFT_API int weft_loop_timeout_ms(const weft_loop *loop);
 /* Monotonic milliseconds, as of this turn. */
 WEFT_API int64_t weft_loop_now(const weft_loop *loop);
-/* Keep weft_loop_run() going although nothing is on it, because threads will post. Counted. */
+/* Keep weft_loop_run() going although nothing is on it, because threads will post. Counted; releasing what is not held does
+ * nothing. */
 WEFT_API void weft_loop_hold(weft_loop *loop);
 WEFT_API void weft_loop_release(weft_loop *loop);
 

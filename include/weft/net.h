@@ -101,7 +101,7 @@ typedef struct weft_server_opts {
 
 WEFT_API int weft_server_new(weft_loop *loop, const weft_server_opts *opts, weft_server **ret);
 /* Serve one more endpoint. -EADDRINUSE: somebody answers there; a stale Unix socket is replaced. Port 0 takes a free port.
- * opts may be NULL. */
+ * -ESHUTDOWN: the server was stopped. opts may be NULL. */
 WEFT_API int weft_server_listen(weft_server *server, const char *url, const weft_listen_opts *opts);
 /* Serve this URL no more, as weft_server_url() has it, nor any other on the same socket; who is connected there is closed.
  * The memory of an endpoint is kept until the server is freed. -ENOENT: there is none. */
@@ -124,11 +124,11 @@ WEFT_API int weft_server_renew(weft_server *server);
  * has. Borrowed: the next one overwrites it. */
 WEFT_API const char *weft_server_trouble(const weft_server *server);
 /* Run the server's loop until SIGINT or SIGTERM, then stop gracefully; a second signal ends it at once. weft_server_stop()
- * from a callback ends it, too, whatever else is on the loop. 0, or <0: the signals cannot be handled; -EDEADLK from a
- * callback of this loop. The server is still to be freed. */
+ * from a callback ends it, too, whatever else is on the loop. 0, at once if it has stopped already, or <0: the signals
+ * cannot be handled; -EDEADLK from a callback of this loop. The server is still to be freed. */
 WEFT_API int weft_server_run(weft_server *server);
 /* Stop accepting, let open requests finish for at most grace_ms, say good-bye, close. on_stopped may be NULL. A server that
- * stops already goes on with that, and forgets this on_stopped. */
+ * stops already, or has stopped, forgets this on_stopped. It cannot listen again (-ESHUTDOWN). */
 WEFT_API void weft_server_stop(weft_server *server, void (*on_stopped)(weft_server *server, void *ctx), void *ctx);
 /* Close everything at once and free. */
 WEFT_API weft_server *weft_server_free(weft_server *server);

@@ -238,13 +238,13 @@ typedef struct weft_call_opts {
     int64_t timeout_ms; /* 0: the service's default; <0: none */
     /* Parts sent ahead of the answer; asks for them in the request (needs named or no params). Restarts the timeout. */
     void (*on_part)(weft_peer *peer, const weft_json *part, void *ctx);
-    const char *idempotency_key; /* sent only to peers with extras */
+    const char *idempotency_key; /* sent only to peers with extras; to them it needs named or no params */
     /* What the result must be; borrowed until on_answer has run. One that does not fit: on_answer gets -EBADMSG, or -E2BIG
      * if it is too much to check. */
     const weft_schema *result_schema;
     /* Why it does not fit, just before on_answer. Borrowed. NULL: not told. */
     void (*on_misfit)(weft_peer *peer, const weft_schema_report *report, void *ctx);
-    bool send_deadline; /* tell the other side how long we wait; sent only to peers with extras */
+    bool send_deadline; /* tell the other side how long we wait; likewise */
     WEFT_ROOM(8);
 } weft_call_opts;
 
@@ -255,7 +255,8 @@ typedef struct weft_call_opts {
  * and on_answer will not run. opts may be NULL: nobody is told of the answer. */
 WEFT_API int weft_call_start(weft_peer *peer, const char *method, weft_val params, const weft_call_opts *opts,
                              int64_t *ret_id);
-/* Give up a call: on_answer runs with -ECANCELED, the other side is told. -ENOENT: it is over already. */
+/* Give up a call: on_answer runs with -ECANCELED before this returns, the other side is told. -ENOENT: it is over already.
+ */
 WEFT_API int weft_cancel(weft_peer *peer, int64_t id);
 /* Queue a notification. -ENOTSUP on a transport that carries answers only (an HTTP POST). */
 WEFT_API int weft_notify(weft_peer *peer, const char *method, weft_val params);

@@ -10,6 +10,8 @@
 /* Turns that weft_loop_free() gives to handles that are closing already. Each needs one, what their callbacks close another.
  */
 #define CLOSING_TURNS 16
+/* What a weft_loop_stop() that nobody has obeyed yet keeps from turning is the first of two. */
+#define LAST_TURNS 2
 /* And how long it waits for names that are being looked up: only the resolver ends that, in its own time. */
 #define LOOKUP_MS 100
 /* And for clients that were freed, until the other side has ended too: closing at once could throw away what they said last.
@@ -210,8 +212,7 @@ void weft_loop_hold(weft_loop *loop) {
 }
 
 void weft_loop_release(weft_loop *loop) {
-    assert(loop->holds > 0);
-    if (--loop->holds == 0)
+    if (loop->holds && --loop->holds == 0)
         uv_unref((uv_handle_t *) &loop->check);
 }
 
@@ -307,7 +308,8 @@ static void close_own_handles(weft_loop *loop) {
     uv_close((uv_handle_t *) &loop->check, NULL);
     uv_close((uv_handle_t *) &loop->idle, NULL);
     uv_close((uv_handle_t *) &loop->wake, NULL);
-    uv_run(&loop->uv, UV_RUN_NOWAIT);
+    for (int turn = 0; turn < LAST_TURNS && uv_loop_alive(&loop->uv); turn++)
+        uv_run(&loop->uv, UV_RUN_NOWAIT);
 }
 
 weft_loop *weft_loop_free(weft_loop *loop) {
@@ -378,6 +380,8 @@ int weft_loop_run(weft_loop *loop) {
 }
 
 int weft_loop_once(weft_loop *loop, bool wait) {
+    if (loop->turning)
+        return -EDEADLK; /* what the turn under way is about to use may go in another */
     if (is_virtual(loop)) {
         run_due_timers(loop);
         wait = false;

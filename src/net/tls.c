@@ -50,6 +50,15 @@ static int file_error(const char *path, char *why) {
     return r;
 }
 
+/* Where it finds no key OpenSSL only says "unsupported". */
+static int key_error(const char *path, char *why) {
+    bool none = ERR_GET_REASON(ERR_peek_error()) == ERR_R_UNSUPPORTED;
+    int r = file_error(path, why);
+    if (none && why)
+        snprintf(why, WEFT_TLS_WHY, "%s: there is no private key in it", path);
+    return r;
+}
+
 /* OpenSSL would ask for a password on the terminal of whoever runs the program, and the loop would wait for it. */
 static int no_password(char *buf, int size, int writing, void *ctx) {
     (void) buf, (void) size, (void) writing, (void) ctx;
@@ -64,7 +73,7 @@ static int load_identity(SSL_CTX *ssl, const weft_tls_opts *opts, char *why) {
     if (SSL_CTX_use_certificate_chain_file(ssl, opts->cert) != 1)
         return file_error(opts->cert, why);
     if (SSL_CTX_use_PrivateKey_file(ssl, key, SSL_FILETYPE_PEM) != 1 || SSL_CTX_check_private_key(ssl) != 1)
-        return file_error(key, why);
+        return key_error(key, why);
     return 0;
 }
 

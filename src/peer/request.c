@@ -452,7 +452,7 @@ int weft_failf(weft_req *req, int code, weft_val data, const char *format, ...) 
     char message[WEFT_MESSAGE_MAX + 8]; /* with what comes behind a cut, which says whether it is one */
     va_list args;
     va_start(args, format);
-    int n = vsnprintf(message, sizeof message, format, args);
+    int n = format ? vsnprintf(message, sizeof message, format, args) : -1;
     va_end(args);
     if (n < 0)
         return weft_fail(req, code, "", data);

@@ -85,6 +85,24 @@ follow() {
     wait $hub
 }
 
+# Ask three times, end that half, and count what is answered.
+ask_and_end() { # SOCKET
+    python3 - "$1" <<'END'
+import socket, sys
+client = socket.socket(socket.AF_UNIX)
+client.connect(sys.argv[1])
+client.settimeout(60)
+for i in range(3):
+    client.sendall(b'{"jsonrpc":"2.0","id":%d,"method":"echo","params":["%s"]}\n' % (i, b"x" * 100000))
+client.shutdown(socket.SHUT_WR)
+answers = client.makefile("rb")
+lines = 0
+while lines < 3 and answers.readline():
+    lines += 1
+print(lines)
+END
+}
+
 wait_for() { # FILE PATTERN
     local tries=0
     until grep -q "$2" "$1" || [ $tries -ge 600 ]; do
@@ -129,6 +147,10 @@ TWO"
     check "proxy passes much" "$(call "$url" echo "text=$long" | wc -c)" "$((100000 + 12))"
     stop
     check "proxy ends cleanly" $status 0
+    start "" "$EXAMPLES/proxy" "unix:$there/near.sock" "unix:$there/echo.sock"
+    check "proxy answers who has ended its half" "$(ask_and_end "$there/near.sock")" 3
+    stop
+    check "that proxy ends cleanly" $status 0
     start "" "$EXAMPLES/proxy" ws://127.0.0.1:0/ "unix:$there/nobody.sock"
     check "proxy to nobody" "$(call "$url" echo text=hi >/dev/null; grep -c 'nobody.sock' "$there/log")" 1
     stop

@@ -179,6 +179,17 @@ TEST(untrusted) {
     }
 }
 
+TEST(a_certificate_without_its_key) {
+    weft_loop *loop;
+    weft_peer *peer = NULL;
+    weft_trouble trouble = {""};
+    REQUIRE(weft_loop_new(NULL, &loop) == 0);
+    weft_connect_opts opts = {.tls = {.ca = CERT, .cert = CERT}};
+    CHECK_INT(weft_connect_on(loop, "tls://127.0.0.1:1", &opts, &peer, &trouble), -EINVAL);
+    CHECK_STR(trouble.text, CERT ": there is no private key in it");
+    weft_loop_free(loop);
+}
+
 /* Longer than the 107 bytes that a socket's address has room for. */
 TEST(long_path) {
     char url[300];
@@ -216,4 +227,4 @@ TEST(certificate) {
 
 LINK_MAIN(CASE(certificate) CASE(link_mem) CASE(link_unix) CASE(link_content_length) CASE(link_tcp) CASE(link_tls)
               CASE(link_ws) CASE(link_wss) CASE(link_http) CASE(link_https) CASE(link_exec) CASE(link_fds) CASE(link_stdio)
-                  CASE(events) CASE(untrusted) CASE(long_path) CASE(every_address))
+                  CASE(events) CASE(untrusted) CASE(a_certificate_without_its_key) CASE(long_path) CASE(every_address))

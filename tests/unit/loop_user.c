@@ -496,18 +496,82 @@ TEST(a_loop_freed_in_a_callback) {
     CHECK_INT(memory.live, 0);
 }
 
+static void stop_the_loop(weft_loop *loop, void *ctx) {
+    (void) ctx;
+    weft_loop_stop(loop);
+}
+
+/* Nobody turns the loop any more who could obey: it is freed all the same. */
+TEST(a_loop_is_freed_although_it_was_stopped) {
+    test_memory memory;
+    for (int posted = 0; posted < 2; posted++) {
+        weft_loop *loop;
+        weft_errand errand = {.run = stop_the_loop};
+        test_memory_init(&memory, 0);
+        REQUIRE(weft_loop_new(&memory.alloc, &loop) == 0);
+        if (posted)
+            weft_loop_post(loop, &errand);
+        else
+            weft_loop_stop(loop);
+        weft_loop_free(loop);
+        CHECK_INT(memory.live, 0);
+    }
+}
+
+TEST(releasing_what_is_not_held) {
+    weft_loop *loop;
+    weft_errand errand = {.run = stop_the_loop};
+    REQUIRE(weft_loop_new(NULL, &loop) == 0);
+    weft_loop_release(loop);
+    weft_loop_hold(loop); /* holds, whatever was released before */
+    weft_loop_post(loop, &errand);
+    CHECK_INT(weft_loop_once(loop, true), 1);
+    weft_loop_release(loop);
+    CHECK_INT(weft_loop_once(loop, false), 0);
+    weft_loop_free(loop);
+}
+
 typedef struct nested {
     weft_loop *loop;
     weft_server *server;
-    int run, served;
+    int run, once, served;
 } nested;
 
 static void run_once_more(weft_timer *timer, void *ctx) {
     nested *self = ctx;
     (void) timer;
     self->run = weft_loop_run(self->loop);
+    self->once = weft_loop_once(self->loop, false);
     self->served = weft_server_run(self->server);
     weft_loop_stop(self->loop);
+}
+
+static void stop_the_server(weft_timer *timer, void *ctx) {
+    (void) timer;
+    weft_server_stop(ctx, NULL, NULL);
+}
+
+/* Nothing could end it a second time, neither a signal nor weft_server_stop(). */
+TEST(a_server_that_was_stopped_stays_so) {
+    weft_loop *loop;
+    weft_service *service;
+    weft_server *server;
+    weft_timer *timer;
+    REQUIRE(weft_loop_new(NULL, &loop) == 0);
+    REQUIRE(weft_service_new(NULL, &service) == 0);
+    REQUIRE(weft_server_new(loop, &(weft_server_opts){.service = service}, &server) == 0);
+    REQUIRE(weft_timer_new(loop, stop_the_server, server, &timer) == 0);
+    CHECK_INT(weft_server_listen(server, "mem:stopped", NULL), 0);
+    weft_timer_start(timer, 0, 0);
+    CHECK_INT(weft_server_run(server), 0);
+    CHECK_INT(weft_server_listen(server, "mem:again", NULL), -ESHUTDOWN);
+    CHECK_STR(weft_server_trouble(server), "mem:again: the server was stopped");
+    weft_timer_start(timer, 3600 * 1000, 0); /* something else keeps the loop */
+    CHECK_INT(weft_server_run(server), 0);
+    weft_timer_free(timer);
+    weft_server_free(server);
+    weft_service_unref(service);
+    weft_loop_free(loop);
 }
 
 /* It would never end: what ends it waits for it. */
@@ -523,6 +587,7 @@ TEST(a_callback_cannot_run_its_loop) {
     weft_timer_start(timer, 0, 0);
     CHECK_INT(weft_loop_run(self.loop), 0);
     CHECK_INT(self.run, -EDEADLK);
+    CHECK_INT(self.once, -EDEADLK);
     CHECK_INT(self.served, -EDEADLK);
     weft_timer_free(timer);
     weft_server_free(self.server);
@@ -572,4 +637,6 @@ TEST_MAIN(CASE(threads_post_in_order) CASE(an_errand_that_waits_runs_once) CASE(
                   CASE(a_signal_is_a_callback) CASE(an_idle_loop_lets_another_wait) CASE(answers_later_and_stops_at_sigterm)
                       CASE(a_run_ends_with_its_server) CASE(a_loop_goes_with_the_last_thing_on_it)
                           CASE(a_loop_freed_in_a_callback) CASE(a_callback_cannot_run_its_loop)
-                              CASE(a_loop_waits_for_a_client_that_was_freed) CASE(why_nobody_can_listen))
+                              CASE(a_server_that_was_stopped_stays_so) CASE(a_loop_is_freed_although_it_was_stopped)
+                                  CASE(releasing_what_is_not_held) CASE(a_loop_waits_for_a_client_that_was_freed)
+                                      CASE(why_nobody_can_listen))

@@ -389,8 +389,14 @@ static int fail_formatted(weft_req *req, const weft_json *params, void *ctx) {
     return weft_failf(req, 0, weft_none(), "x%s", text);
 }
 
+static int fail_without_format(weft_req *req, const weft_json *params, void *ctx) {
+    (void) params;
+    return weft_failf(req, 7, weft_none(), ctx);
+}
+
 TEST(a_message_with_a_format) {
-    static const weft_method methods[] = {{.name = "f", .handler = fail_formatted}, {0}};
+    static const weft_method methods[] = {
+        {.name = "f", .handler = fail_formatted}, {.name = "none", .handler = fail_without_format}, {0}};
     weft_service *service;
     weft_peer *peer;
     REQUIRE(weft_service_new(&(weft_service_opts){.methods = methods}, &service) == 0);
@@ -402,6 +408,8 @@ TEST(a_message_with_a_format) {
     CHECK(strstr(said, "\xEF\xBF\xBD") == NULL);
     CHECK(strstr(said, "\"code\":-32603") && strlen(said) < WEFT_MESSAGE_MAX + 100);
     free(said);
+    kit_say(peer, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"none\"}\n", 0);
+    check_said(peer, "{\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{\"code\":7,\"message\":\"\"}}\n");
     weft_peer_free(peer);
     weft_service_unref(service);
 }

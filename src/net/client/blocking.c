@@ -28,7 +28,7 @@ static int enter_blocking(const weft_peer *peer, weft_client **ret) {
     weft_client *client = weft__client_of(peer);
     if (!client || !client->own_loop)
         return -EINVAL;
-    if (client->driven)
+    if (client->driven || client->loop->turning)
         return -EDEADLK;
     weft__peer_now(client->peer, weft__loop_fresh_now(client->loop));
     *ret = weft__client_ref(client);

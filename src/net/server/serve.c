@@ -28,6 +28,8 @@ int weft_server_run(weft_server *server) {
     weft_loop *loop = weft_server_loop(server);
     if (loop->turning)
         return -EDEADLK;
+    if (server->has_stopped)
+        return 0;             /* nothing would end it */
     weft__server_ref(server); /* a callback may free it */
     int r = weft_signal_new(loop, SIGINT, on_stop_signal, &self, &self.signals[0]);
     if (r >= 0)

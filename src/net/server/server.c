@@ -136,6 +136,7 @@ static void close_listeners(weft_server *server) {
 static void tell_stopped(weft_later *later) {
     weft_server *server = WEFT_CONTAINER(later, weft_server, stopped);
     weft__timer_stop(server->loop, &server->timer);
+    server->has_stopped = true;
     if (server->running)
         weft_loop_stop(server->loop);
     if (server->on_stopped)
@@ -295,6 +296,7 @@ static void explain_listening(weft_server *server, const char *url, int r) {
     const char *why = r == -EADDRINUSE      ? "somebody answers there already"
                       : r == -EADDRNOTAVAIL ? "this machine does not have that address"
                       : r == -EACCES        ? "this user may not listen there"
+                      : r == -ESHUTDOWN     ? "the server was stopped"
                                             : weft_strerror(r);
     snprintf(server->trouble, sizeof server->trouble, "%.150s: %.100s", url, why);
 }
@@ -303,7 +305,7 @@ int weft_server_listen(weft_server *server, const char *url, const weft_listen_o
     static const weft_listen_opts none = {0};
     *server->trouble = '\0';
     server->listening = true;
-    int r = url ? listen_at(server, url, opts ? opts : &none) : -EINVAL;
+    int r = !url ? -EINVAL : server->stopping ? -ESHUTDOWN : listen_at(server, url, opts ? opts : &none);
     server->listening = false;
     if (r < 0)
         explain_listening(server, url ? url : "no URL", r);

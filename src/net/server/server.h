@@ -113,6 +113,7 @@ struct weft_server {
     weft_later called; /* calls without a connection are over: weft_service_call() */
     weft_later turn;   /* requests have come: weft__service_settle() */
     bool stopping, freed, resting;
+    bool has_stopped;               /* on_stopped has run */
     bool running;                   /* inside weft_server_run(), which ends when the server has stopped or is freed */
     bool listening;                 /* inside weft_server_listen(): notes are about it */
     char trouble[WEFT_TROUBLE_MAX]; /* why the last one failed; "": it did not */
