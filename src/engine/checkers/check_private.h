@@ -69,6 +69,7 @@ typedef struct weft_checker {
      * none. */
     const char *rule_prefix, *rule_suffix;
     bool joined;
+    bool fails_for_errors; /* only they make it exit with another status than 0: warnings do not explain that */
     bool (*is_rule)(const char *rule);
     const char *usual; /* the argument instead, where nobody named a rule; NULL: none */
     weft_check_parser *parse;

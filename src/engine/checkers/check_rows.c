@@ -43,6 +43,11 @@
     "except RecursionError:\n"                                                                                              \
     "    print(f'{f}:1:1: error: nested too deeply')\n"
 
+/* What says nothing about the meaning is no error: a piece of YAML may end without a newline. */
+#define YAMLLINT_CONFIG                                                                                                     \
+    "--config-data={extends: relaxed, rules: {new-line-at-end-of-file: disable, new-lines: {level: warning}, "              \
+    "trailing-spaces: {level: warning}}}"
+
 /* ---- rules ---- */
 
 static bool has_only(const char *text, const char *extra) {
@@ -78,27 +83,29 @@ static bool is_ruff_rule(const char *rule) {
 
 /* ---- the rows ---- */
 
-/* clang says much less than gcc of unknown options that begin with -f, and both know these. */
-#define COMPILER_ARGS(language)                                                                                             \
+/* without_code: the option by which it shows no lines of the code, which could look like something it said. */
+#define COMPILER_ARGS(language, without_code)                                                                               \
     (const char *const[]) {                                                                                                 \
-        "-x", language, "-fsyntax-only", "-H", "-fno-diagnostics-show-caret", "-fdiagnostics-color=never", CHECK_RULES,     \
-            CHECK_FILE, NULL                                                                                                \
+        "-x", language, "-fsyntax-only", "-H", without_code, "-fdiagnostics-color=never", CHECK_RULES, CHECK_FILE, NULL     \
     }
 #define ARGS(...)                                                                                                           \
     (const char *const[]) {                                                                                                 \
         __VA_ARGS__, NULL                                                                                                   \
     }
-#define COMPILER(name_, language_, file_)                                                                                   \
+#define COMPILER(name_, language_, file_, without_code)                                                                     \
     {                                                                                                                       \
-        .language = language_, .name = name_, .file = file_, .args = COMPILER_ARGS(language_), .rule_prefix = "-W",         \
-        .is_rule = is_warning, .usual = "-Wall", .parse = weft__parse_compiler                                              \
+        .language = language_, .name = name_, .file = file_, .args = COMPILER_ARGS(language_, without_code),                \
+        .rule_prefix = "-W", .is_rule = is_warning, .usual = "-Wall", .fails_for_errors = true,                             \
+        .parse = weft__parse_compiler                                                                                       \
     }
+#define GCC(name, language, file) COMPILER(name, language, file, "-fno-diagnostics-show-caret")
+#define CLANG(name, language, file) COMPILER(name, language, file, "-fno-caret-diagnostics")
 
 const weft_checker weft__checker_rows[] = {
-    COMPILER("gcc", "c", "code.c"),
-    COMPILER("clang", "c", "code.c"),
-    COMPILER("g++", "c++", "code.cc"),
-    COMPILER("clang++", "c++", "code.cc"),
+    GCC("gcc", "c", "code.c"),
+    CLANG("clang", "c", "code.c"),
+    GCC("g++", "c++", "code.cc"),
+    CLANG("clang++", "c++", "code.cc"),
     {.language = "python",
      .name = "python3",
      .file = "code.py",
@@ -170,7 +177,7 @@ const weft_checker weft__checker_rows[] = {
     {.language = "yaml",
      .name = "yamllint",
      .file = "code.yaml",
-     .args = ARGS("--format=parsable", "--config-data=relaxed", CHECK_FILE),
+     .args = ARGS("--format=parsable", YAMLLINT_CONFIG, CHECK_FILE),
      .parse = weft__parse_lines},
     {.language = "yaml",
      .name = "python3-yaml",

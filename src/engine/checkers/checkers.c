@@ -300,7 +300,8 @@ static void read_output(check *self, const weft_check_output *output) {
         run_step(self);
         return;
     }
-    if (output->exit_code != 0 && self->found.count == self->first_issue && self->found.refused == refused) {
+    bool explained = self->found.count > self->first_issue && (!step->row->fails_for_errors || self->found.error);
+    if (output->exit_code != 0 && !explained && self->found.refused == refused) {
         if (!step->argv) {
             keep_complaint(self, step, output);
             end_check(self, -EIO);
