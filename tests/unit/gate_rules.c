@@ -262,6 +262,36 @@ TEST(a_row_has_its_own_code_for_the_limit_of_all) {
     weft_service_unref(service);
 }
 
+/* GET /metrics gives what metrics.get gives. */
+TEST(a_path_is_asked_like_its_method) {
+    static const struct {
+        const char *rules;
+        int first, second; /* of "metrics.get" by a path */
+    } rows[] = {
+        {"[]", 0, 0},
+        {"[{\"token\":\"phone\",\"allow\":[\"task.*\"]}]", -EACCES, -EACCES},
+        {"[{\"token\":\"desk\",\"allow\":[\"task.*\"]}]", 0, 0},
+        {"[{\"token\":\"phone\",\"allow\":[\"metrics.*\"]}]", 0, 0},
+        {"[{\"methods\":[\"metrics.get\"],\"require\":\"signature\"}]", -ENOKEY, -ENOKEY},
+        {"[{\"methods\":[\"task.*\"],\"require\":\"signature\"}]", 0, 0},
+        {"[{\"methods\":[\"metrics.get\"],\"rate_per_minute\":1}]", 0, -EBUSY},
+        {"[{\"methods\":[\"metrics.get\"],\"rate_per_minute\":1},{\"allow\":[\"echo\"]}]", -EACCES, -EACCES},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        world w;
+        int64_t wait = -1;
+        test_row(rows[i].rules);
+        REQUIRE(open_rules(&w, rows[i].rules, 0) >= 0);
+        CHECK_INT(weft__gate_rules_path(w.rules, &phone, "metrics.get", &wait), rows[i].first);
+        CHECK_INT(weft__gate_rules_path(w.rules, &phone, "metrics.get", &wait), rows[i].second);
+        CHECK_INT(wait, rows[i].second == -EBUSY ? 60000 : -1);
+        CHECK_INT(weft__gate_rules_stats(w.rules).methods, rows[i].first == -EACCES ? 2 : 0);
+        CHECK_INT(weft__gate_rules_stats(w.rules).rates, rows[i].second == -EBUSY);
+        close_rules(&w);
+    }
+    test_row(NULL);
+}
+
 /* Notifications too, which nobody answers. */
 TEST(refusals_are_counted) {
     world w;
@@ -314,5 +344,5 @@ TEST(rules_without_memory) {
 
 TEST_MAIN(CASE(holds_for_what_it_says) CASE(a_refusal_says_why) CASE(signatures_are_asked_for) CASE(sizes_of_endpoints)
               CASE(a_peer_has_a_size_of_its_own) CASE(so_many_a_minute) CASE(a_row_has_its_own_code)
-                  CASE(a_row_has_its_own_code_for_the_limit_of_all) CASE(refusals_are_counted) CASE(names_are_bounded)
-                      CASE(rules_without_memory))
+                  CASE(a_row_has_its_own_code_for_the_limit_of_all) CASE(a_path_is_asked_like_its_method)
+                      CASE(refusals_are_counted) CASE(names_are_bounded) CASE(rules_without_memory))

@@ -148,13 +148,19 @@ static void name_rate_client(const gate_rule *rule, const weft_identity *who, ch
         snprintf(ret, size, "%zu @%s", rule->index, group);
 }
 
-static int ask_rate(weft_gate_rules *self, const gate_rule *rule, const weft_gate_request *request) {
+/* 0, or how long to wait. */
+static int64_t take_rate(weft_gate_rules *self, const gate_rule *rule, const weft_identity *who) {
     char client[CLIENT_SIZE];
-    name_rate_client(rule, request->identity, client, sizeof client);
+    name_rate_client(rule, who, client, sizeof client);
     int64_t wait = weft__rates_take(self->rates, client, rule->rate_per_minute, self->now_ms(self->ctx));
+    self->stats.rates += wait > 0;
+    return wait;
+}
+
+static int ask_rate(weft_gate_rules *self, const gate_rule *rule, const weft_gate_request *request) {
+    int64_t wait = take_rate(self, rule, request->identity);
     if (!wait)
         return 0;
-    self->stats.rates++;
     weft_fail(request->req, weft__row_code(request->method, "rateLimited", 429), "Too many requests",
               WEFT_OBJ({"reason", weft_str("rateLimited")}, {"retryAfterMs", weft_int(wait)}));
     return -EACCES;
@@ -181,6 +187,25 @@ static int ask_rules(void *ctx, const weft_gate_request *request) {
         if (self->rules[i].rate_per_minute && holds_for(&self->rules[i], request))
             r = ask_rate(self, &self->rules[i], request);
     return r;
+}
+
+int weft__gate_rules_path(weft_gate_rules *self, const weft_identity *who, const char *method, int64_t *ret_wait_ms) {
+    weft_gate_request request = {.identity = who, .name = {method, strlen(method)}};
+    int64_t wait = 0;
+    for (size_t i = 0; i < self->count; i++) {
+        const gate_rule *rule = &self->rules[i];
+        bool listed = !rule->allow || is_like_any(rule->allow, request.name);
+        if ((listed && !rule->sign) || !holds_for(rule, &request))
+            continue;
+        self->stats.methods += !listed;
+        return listed ? -ENOKEY : -EACCES;
+    }
+    for (size_t i = 0; !wait && i < self->count; i++)
+        if (self->rules[i].rate_per_minute && holds_for(&self->rules[i], &request))
+            wait = take_rate(self, &self->rules[i], who);
+    if (wait)
+        *ret_wait_ms = wait;
+    return wait ? -EBUSY : 0;
 }
 
 /* ---- reading ---- */

@@ -29,6 +29,9 @@ typedef struct weft_gate_rules_stats {
 weft_gate_rules_stats weft__gate_rules_stats(const weft_gate_rules *rules);
 /* Sizes, allow-lists and rates. Comes behind the gate of signatures: who has signed is who the rules see. Borrowed. */
 const weft_gate *weft__gate_rules_gate(weft_gate_rules *rules);
+/* The same for who asks by a path for what this method gives: 0; -EACCES: an allow-list does not have it; -ENOKEY: it must
+ * be signed; -EBUSY: too often, and not before *ret_wait_ms. */
+int weft__gate_rules_path(weft_gate_rules *rules, const weft_identity *who, const char *method, int64_t *ret_wait_ms);
 /* The largest message for all connections of an endpoint, whoever they are; 0: no rule says. By the rules that name no
  * dialect (NULL), or by those that name this one. */
 size_t weft__gate_rules_max_body(const weft_gate_rules *rules, const char *url, const char *dialect);

@@ -127,6 +127,10 @@ void weft__serve_gates_counts(const weft_serve_gates *self, weft_gate_counts *re
                               .methods = rules.methods};
 }
 
+int weft__serve_gates_path(weft_serve_gates *self, const weft_identity *who, const char *method, int64_t *ret_wait_ms) {
+    return weft__gate_rules_path(self->rules, who, method, ret_wait_ms);
+}
+
 void weft__serve_gates_limit(const weft_serve_gates *self, const char *url, weft_listen_opts *opts) {
     opts->max_body = weft__gate_rules_max_body(self->rules, url, NULL);
     opts->dialect_max_body = weft__gate_rules_max_body(self->rules, url, opts->dialect);
