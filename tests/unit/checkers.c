@@ -133,6 +133,11 @@ TEST(each_language_tells_good_from_bad) {
         {"python", "python3", "print('a')\n", "def f(:\n  pass\n", "SyntaxError/error/1:7 "},
         {"js", "node", "var a = 1;\n", "var a = ;\n", "syntax/error/1:9 Unexpected token ';'"},
         {"javascript", "node", "import a from 'b';\nexport default a;\n", "export default = 1;\n", "syntax/error/1:16 "},
+        {"js", "node", "const a = await import('b');\nawait a;\n", "with (import.meta) {}\n", "syntax/error/1:1 "},
+        {"mjs", "node", "if (1) {\n  await 1;\n}\n", "with (a) {}\n", "syntax/error/1:1 "},
+        {"cjs", "node", "with (a) {}\n", "export default 1;\n", "syntax/error/1:1 "},
+        {"python", "python3", "# coding: latin-1\na = 1\n", "# coding: nope\na = 1\n",
+         "SyntaxError/error/1:1 unknown encoding"},
         {"sh", "sh", "echo a\n", "if true; then\n", "syntax/error/2:0 "},
         {"bash", "bash", "a=(1 2)\necho \"${a[@]}\"\n", "fi\n", "syntax/error/1:0 "},
         {"json", "sh", "{\"a\": [1, 2]}\n", "{\"a\":\n  [1, 2,]}\n", "syntax/error/2:9 "},
@@ -576,8 +581,33 @@ TEST(a_configured_checker_replaces_ours) {
     }
     if (check_code(&s, "c", "not c", NULL))
         CHECK(s.valid);
+    /* However it is called; the word that was configured is before another one for the same. */
+    REQUIRE(configure(&s, "{\"c\":[\"true\"],\"Cobol\":[\"true\"],\"h\":[\"false\"],\"cc\":[\"true\"]}"));
+    static const char *const same[] = {"C", "c", "COBOL", "c++"};
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        test_row(same[i]);
+        if (check_code(&s, same[i], "neither c nor cobol", NULL)) {
+            CHECK_STR(s.ran, "true");
+            CHECK(s.valid);
+        }
+    }
+    test_row(NULL);
+    if (check_code(&s, "h", "", NULL))
+        CHECK(!s.valid);
     REQUIRE(configure(&s, "{}"));
     CHECK_INT(ask(&s, "cobol", "x", NULL), -ENOENT);
+    close_scene(&s);
+}
+
+/* It says nothing about the code. */
+TEST(a_configured_checker_that_dies_has_no_opinion) {
+    scene s;
+    REQUIRE(open_scene(&s));
+    REQUIRE(configure(&s, "{\"cobol\":[\"sh\",\"-c\",\"kill -9 $$\"]}"));
+    CHECK_INT(ask(&s, "cobol", "x", NULL), 0);
+    KIT_UNTIL(s.loop, s.ends > 0);
+    CHECK_INT(s.r, -EIO);
+    CHECK_STR(s.why, "sh was ended by a signal");
     close_scene(&s);
 }
 
@@ -735,8 +765,8 @@ TEST_MAIN(CASE(each_language_tells_good_from_bad) CASE(a_linter_comes_behind_the
                   CASE(an_include_does_not_show_a_file) CASE(a_foreign_header_silences_the_compiler)
                       CASE(each_program_takes_its_arguments) CASE(errors_elsewhere_are_errors_of_the_code)
                           CASE(messages_are_cleaned_and_cut) CASE(what_other_checkers_say_is_read)
-                              CASE(a_configured_checker_replaces_ours) CASE(the_environment_is_small)
-                                  CASE(a_checker_that_hangs_is_ended) CASE(a_checker_that_talks_is_ended)
-                                      CASE(so_many_wait_and_no_more) CASE(code_has_a_length)
-                                          CASE(a_sweep_removes_what_a_killed_daemon_left) CASE(freed_while_it_runs)
-                                              CASE(every_allocation_may_fail))
+                              CASE(a_configured_checker_replaces_ours) CASE(a_configured_checker_that_dies_has_no_opinion)
+                                  CASE(the_environment_is_small) CASE(a_checker_that_hangs_is_ended)
+                                      CASE(a_checker_that_talks_is_ended) CASE(so_many_wait_and_no_more)
+                                          CASE(code_has_a_length) CASE(a_sweep_removes_what_a_killed_daemon_left)
+                                              CASE(freed_while_it_runs) CASE(every_allocation_may_fail))

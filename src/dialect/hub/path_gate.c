@@ -23,9 +23,10 @@ bool weft__path_may(const weft_hub *hub, weft_http *http, const char *method) {
         snprintf(body, sizeof body, "{\"error\":\"signatureMissing\",\"message\":\"Only a signed call of %s gives this\"}\n",
                  method);
     else
-        snprintf(body, sizeof body,
-                 "{\"error\":\"methodNotAllowed\",\"message\":\"The gates of the configuration keep %s from this caller\"}\n",
-                 method);
+        snprintf(
+            body, sizeof body,
+            "{\"error\":\"methodNotAllowed\",\"message\":\"The gates of the configuration keep %s from this caller\"}\n",
+            method);
     weft_http_answer_with(http, &(weft_http_answer_opts){.status = r == -EBUSY ? 429 : 403,
                                                          .type = "application/json",
                                                          .headers = r == -EBUSY ? headers : NULL,

@@ -26,7 +26,7 @@
     "try:\n"                                                                                                                \
     "    compile(open(f, 'rb').read(), f, 'exec', dont_inherit=True)\n"                                                     \
     "except SyntaxError as e:\n"                                                                                            \
-    "    print(f'{f}:{e.lineno or 1}:{e.offset or 1}: error: {e.msg} [{type(e).__name__}]')\n"                              \
+    "    print(f'{f}:{max(e.lineno or 1, 1)}:{max(e.offset or 1, 1)}: error: {e.msg} [{type(e).__name__}]')\n"              \
     "except (ValueError, OverflowError, RecursionError, MemoryError) as e:\n"                                               \
     "    print(f'{f}:1:1: error: {e or type(e).__name__}')\n"
 
@@ -236,12 +236,26 @@ static bool line_begins(const char *at, const char *end, const char *word) {
     return (size_t) (end - at) > len && memcmp(at, word, len) == 0 && strchr(" \t{*\"'", at[len]);
 }
 
+/* "await" outside of every function, which begins a line, or what a declaration at the beginning of a line waits for. */
+static bool line_awaits(const char *at, const char *end) {
+    static const char awaited[] = "= await ";
+    const char *newline = memchr(at, '\n', (size_t) (end - at));
+    size_t len = (size_t) ((newline ? newline : end) - at);
+    bool declares = line_begins(at, end, "const") || line_begins(at, end, "let") || line_begins(at, end, "var");
+    return line_begins(at, end, "await") ||
+           (declares && memmem(at, len, awaited, sizeof awaited - 1) && !memmem(at, len, "async", 5));
+}
+
 /* Node asks for a name that says so. A line in a comment or a text may look like one: then a script is read as a module,
  * which differs little for a check. */
-bool weft__check_is_module(weft_bytes code) {
+bool weft__check_is_module(const char *name, weft_bytes code) {
     const char *end = code.data + code.len;
+    if (strcasecmp(name, "mjs") == 0 || strcasecmp(name, "cjs") == 0)
+        return tolower((unsigned char) *name) == 'm';
+    if (memmem(code.data, code.len, "import.meta", 11))
+        return true;
     for (const char *at = code.data; at && at < end;) {
-        if (line_begins(at, end, "import") || line_begins(at, end, "export"))
+        if (line_begins(at, end, "import") || line_begins(at, end, "export") || line_awaits(at, end))
             return true;
         at = memchr(at, '\n', (size_t) (end - at));
         at = at ? at + 1 : NULL;
