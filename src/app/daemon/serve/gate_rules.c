@@ -225,6 +225,17 @@ static int keep_text(weft_gate_rules *self, const weft_json *row, const char *na
     return 0;
 }
 
+/* With blanks between them, as callers have them; people also write commas, as for a token. */
+static int keep_scopes(weft_gate_rules *self, const weft_json *row, const char **ret) {
+    const char *text = NULL;
+    int r = keep_text(self, row, "scopes", &text);
+    for (char *at = (char *) (uintptr_t) text; r >= 0 && at && (at = strchr(at, ','));)
+        *at = ' ';
+    if (text)
+        *ret = text;
+    return r;
+}
+
 static int keep_texts(weft_gate_rules *self, const weft_json *row, const char *name, const char *const **ret) {
     weft_json list = weft_get(row, name);
     size_t count = 0;
@@ -259,7 +270,7 @@ static int read_gate_rule(weft_gate_rules *self, const weft_json *row, gate_rule
     if (r >= 0)
         r = keep_text(self, row, "token", &ret->token);
     if (r >= 0)
-        r = keep_text(self, row, "scopes", &ret->scopes);
+        r = keep_scopes(self, row, &ret->scopes);
     if (r >= 0)
         r = keep_texts(self, row, "methods", &ret->methods);
     if (r >= 0)
@@ -331,6 +342,36 @@ weft_gate_rules_stats weft__gate_rules_stats(const weft_gate_rules *self) {
 
 size_t weft__gate_rules_count(const weft_gate_rules *self) {
     return self->count;
+}
+
+static void tell_unknown(const gate_rule *rule, const char *member, const char *const *patterns, const weft_json *methods,
+                         weft_service *service, weft_gate_unknown *tell, void *ctx) {
+    for (; patterns && *patterns; patterns++) {
+        bool any = weft_service_find(service, *patterns) != NULL; /* also one that is not shown */
+        for (weft_iter it = weft_iterate(methods); !any && weft_next(&it);)
+            any = is_text_like(*patterns, weft_get_str(&it.value, "name", ""));
+        if (!any)
+            tell(ctx, rule->index, member, *patterns);
+    }
+}
+
+int weft__gate_rules_unknown(const weft_gate_rules *self, weft_service *service, weft_gate_unknown *tell, void *ctx) {
+    char *text = NULL;
+    size_t len;
+    weft_doc *doc = NULL;
+    if (!self->count)
+        return 0;
+    int r = weft_service_discover(service, &text, &len);
+    if (r >= 0)
+        r = weft_doc_parse(text, len, self->alloc, &doc);
+    weft_json methods = r < 0 ? (weft_json){0} : weft_get(weft_doc_root(doc), "methods");
+    for (size_t i = 0; r >= 0 && i < self->count; i++) {
+        tell_unknown(&self->rules[i], "methods", self->rules[i].methods, &methods, service, tell, ctx);
+        tell_unknown(&self->rules[i], "allow", self->rules[i].allow, &methods, service, tell, ctx);
+    }
+    weft_doc_free(doc);
+    weft_text_free(text, self->alloc);
+    return r < 0 ? r : 0;
 }
 
 bool weft__gate_rules_sign(const weft_gate_rules *self) {

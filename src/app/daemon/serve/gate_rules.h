@@ -20,6 +20,10 @@ weft_gate_rules *weft__gate_rules_free(weft_gate_rules *rules);
 size_t weft__gate_rules_count(const weft_gate_rules *rules);
 /* Does one of them ask for signatures at all? */
 bool weft__gate_rules_sign(const weft_gate_rules *rules);
+/* Tell of each pattern of "methods" and "allow" that is like none of the service's methods: it may be misspelt. The service
+ * has the allocator of the rules. */
+typedef void weft_gate_unknown(void *ctx, size_t index, const char *member, const char *pattern);
+int weft__gate_rules_unknown(const weft_gate_rules *rules, weft_service *service, weft_gate_unknown *tell, void *ctx);
 /* For weft_signatures_opts.required; ctx is the rules. */
 bool weft__gate_rules_required(void *ctx, const weft_gate_request *request);
 /* Requests and notifications that were refused so far, by what the rule asked. */
