@@ -15,7 +15,8 @@ configure '{"keys": {"ci": {"file": "'"$there"'/ci.key", "scopes": "read work", 
               {"methods": ["task.stats", "context.get"], "rate_per_minute": 2},
               {"methods": ["session.list"], "max_message": 100},
               {"token": "ci", "allow": ["echo", "task.*", "daemon.stop"]},
-              {"token": "nobody", "allow": ["taks.*"]}]}'
+              {"token": "nobody", "allow": ["taks.*"]},
+              {"token": "phone", "allow": ["ping"]}]}'
 
 # ---- mistakes in files are explained ----
 mkdir "$there/none"
@@ -83,6 +84,11 @@ weft call "$host" echo '["x"]' --key-file "$there/ci.key" --key-id ci --token-fi
 exits "over HTTP, with a token" 0
 weft call "${host/http/ws}" echo '["x"]' --key-file "$there/ci.key" --key-id ci
 exits "a signature does not stand for a token" 4
+weft token add phone
+printf '%s\n' "$out" >phone.token
+weft call "$host" echo '["x"]' --key-file "$there/ci.key" --key-id ci --token-file phone.token
+exits "a signature does not lead around what is asked of the token" 4
+like "which is named" "gates[5] allows others" "$err"
 weft call token.list --key-file "$there/ci.key" --key-id ci
 exits "what the key does not allow" 4
 like "is refused by its list" "ci may not call token.list: gates[3]" "$err"

@@ -95,11 +95,18 @@ static weft_bytes method_name(const weft_gate_request *request) {
     return request->method ? (weft_bytes){request->method->name, strlen(request->method->name)} : request->name;
 }
 
+/* Who has signed is the key, and still comes by the token that the connection was made with: a key does not lead around
+ * what is asked of that one. */
+static bool is_named(const char *token, const weft_gate_request *request) {
+    const weft_peer *peer = request->req ? weft_req_peer(request->req) : NULL;
+    return strcmp(token, request->identity->name) == 0 || (peer && strcmp(token, weft_peer_identity(peer)->name) == 0);
+}
+
 static bool holds_for(const gate_rule *rule, const weft_gate_request *request) {
     const weft_identity *who = request->identity;
     return (!rule->listen || is_text_like(rule->listen, who->endpoint)) &&
            (!rule->dialect || strcmp(rule->dialect, who->dialect) == 0) &&
-           (!rule->token || strcmp(rule->token, who->name) == 0) &&
+           (!rule->token || is_named(rule->token, request)) &&
            (!rule->scopes || has_just_scopes(rule->scopes, who->scopes)) &&
            (!rule->methods || is_like_any(rule->methods, method_name(request)));
 }
