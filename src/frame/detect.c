@@ -1,13 +1,14 @@
 /* Either NDJSON or Content-Length, decided by the first bytes of the connection and answered in kind.
  *
- * The first bytes that are no white space decide: "Content-", in any case, begins a header, anything else is a line. While
- * only a part of that word is there, decoding waits; a newline is no part of it and so decides too. Until there is a
- * decision we write NDJSON. Must not do any framing itself. */
+ * The first bytes that are no white space decide: "Content-" or "Accept-", in any case, begins a header, anything else is a
+ * line. While only a part of such a word is there, decoding waits; a newline is no part of it and so decides too. Until
+ * there is a decision we write NDJSON. Must not do any framing itself. */
 #include <errno.h>
 
 #include "lines.h"
 
-#define WORD "content-"
+/* Of the headers that there are: Content-Length, Content-Type, Content-Encoding, Accept-Encoding. */
+static const char *const words[] = {"content-", "accept-"};
 
 enum mode { UNDECIDED, LINES, HEADERS };
 
@@ -17,12 +18,17 @@ typedef struct detect_state {
     weft_content_length_state headers;
 } detect_state;
 
-static enum mode decide_mode(const char *in, size_t n) {
-    size_t len = n < sizeof WORD - 1 ? n : sizeof WORD - 1;
-    for (size_t i = 0; i < len; i++)
-        if (weft__lower(in[i]) != WORD[i])
+static enum mode compare_word(const char *word, const char *in, size_t n) {
+    size_t i = 0;
+    for (; i < n && word[i]; i++)
+        if (weft__lower(in[i]) != word[i])
             return LINES;
-    return len == sizeof WORD - 1 ? HEADERS : UNDECIDED;
+    return word[i] ? UNDECIDED : HEADERS;
+}
+
+static enum mode decide_mode(const char *in, size_t n) {
+    enum mode mode = compare_word(words[0], in, n);
+    return mode == LINES ? compare_word(words[1], in, n) : mode;
 }
 
 static int decode_decided(detect_state *self, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {

@@ -14,7 +14,9 @@ configure '{"keys": {"ci": {"file": "'"$there"'/ci.key", "scopes": "read work", 
     "gates": [{"methods": ["echo"], "require": "signature"},
               {"methods": ["task.stats", "context.get"], "rate_per_minute": 2},
               {"methods": ["session.list"], "max_message": 100},
-              {"token": "ci", "allow": ["echo", "task.*", "daemon.stop"]}]}'
+              {"token": "ci", "allow": ["echo", "task.*", "daemon.stop"]},
+              {"token": "nobody", "allow": ["taks.*"]},
+              {"token": "phone", "allow": ["ping"]}]}'
 
 # ---- mistakes in files are explained ----
 mkdir "$there/none"
@@ -44,6 +46,12 @@ configure '{"keys": {"a": {"file": "'"$there"'/ci.key"}, "b": {"file": "'"$there
 weft serve --listen unix:x.sock
 exits "one secret under two names" 2
 like "and why that is wrong" "each key needs a secret of its own" "$err"
+configure '{"gates": [{"dialect": "cedev", "allow": ["a"]}, {"scopes": "read,wrok", "allow": ["a"]}, {"scopes": "read,work", "allow": ["a"]}]}'
+weft config check
+exits "gates that hold for nobody" 1
+like "no such dialect" "gates[0].dialect: there is no such dialect" "$err"
+like "no such scopes" "gates[1].scopes must be some of read, work" "$err"
+unlike "commas are fine" "gates[2]" "$err"
 cp kept.json "$XDG_CONFIG_HOME/weft/config.json"
 weft call unix:none.sock ping --key-id ci
 exits "a name without a key" 2
@@ -53,6 +61,8 @@ like "and says so" "as they are" "$err"
 
 # ---- signing ----
 hub one
+like "a misspelt method is named" 'gates[4].allow: there is no method like' "$(cat .weft/daemon.log)"
+unlike "and no other" 'gates[3]' "$(cat .weft/daemon.log)"
 weft call echo '["x"]'
 exits "not signed" 4
 like "and what to do" "--key-file FILE" "$err"
@@ -74,6 +84,11 @@ weft call "$host" echo '["x"]' --key-file "$there/ci.key" --key-id ci --token-fi
 exits "over HTTP, with a token" 0
 weft call "${host/http/ws}" echo '["x"]' --key-file "$there/ci.key" --key-id ci
 exits "a signature does not stand for a token" 4
+weft token add phone
+printf '%s\n' "$out" >phone.token
+weft call "$host" echo '["x"]' --key-file "$there/ci.key" --key-id ci --token-file phone.token
+exits "a signature does not lead around what is asked of the token" 4
+like "which is named" "gates[5] allows others" "$err"
 weft call token.list --key-file "$there/ci.key" --key-id ci
 exits "what the key does not allow" 4
 like "is refused by its list" "ci may not call token.list: gates[3]" "$err"

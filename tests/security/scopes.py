@@ -112,5 +112,27 @@ def the_old_commands_have_no_other_rules():
             assert wait_until("it is counted", lambda: doors.owner.call("task.stats")["total"] == made), name
 
 
+def a_path_is_no_way_around_the_gates():
+    """What a list keeps from a token, no GET gives it; what must be signed is refused as such by REST too."""
+    def secret(folder):
+        with open(os.open(os.path.join(folder, "ci.key"), os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+            file.write("x" * 32 + "\n")
+
+    gates = [{"token": "phone", "allow": ["task.*", "ping"]}, {"token": "slow", "methods": ["metrics.get"], "rate_per_minute": 1},
+             {"methods": ["status/get"], "require": "signature"}]
+    with Doors(config={"gates": gates, "keys": {"ci": {"file": "ci.key"}}}, project=secret) as doors:
+        phone, slow, free = (doors.bearer(doors.give(name, "read work metrics")) for name in ("phone", "slow", "free"))
+        for path, headers in ("/metrics", []), ("/events", ["Accept: text/event-stream"]), ("/openrpc.json", []), ("/api/rpc/discover", []):
+            answer = doors.ask("GET", path, [phone] + headers)
+            assert answer.status == 403 and answer.json()["error"] == "methodNotAllowed", (path, answer.status, answer.rest)
+            assert doors.ask("GET", path, [free] + headers).status == 200, path
+        assert doors.ask("GET", "/metrics", [slow]).status == 200
+        late = doors.ask("GET", "/metrics", [slow])
+        assert late.status == 429 and 0 < int(late.headers["retry-after"]) <= 60 and late.json()["retryAfterMs"] > 0, late.rest
+        unsigned = doors.ask("GET", "/api/status", [free])
+        assert unsigned.status == 401 and unsigned.json()["data"]["reason"] == "signatureMissing", unsigned.rest
+
+
 main([every_row_has_one, without_it_every_row_is_refused_over_http, and_over_a_websocket_and_tcp, and_by_rest, a_batch_has_no_other_rules,
-      without_read_nothing_is_told, the_old_commands_have_no_other_rules])
+      without_read_nothing_is_told, the_old_commands_have_no_other_rules,
+      a_path_is_no_way_around_the_gates])

@@ -133,6 +133,11 @@ TEST(each_language_tells_good_from_bad) {
         {"python", "python3", "print('a')\n", "def f(:\n  pass\n", "SyntaxError/error/1:7 "},
         {"js", "node", "var a = 1;\n", "var a = ;\n", "syntax/error/1:9 Unexpected token ';'"},
         {"javascript", "node", "import a from 'b';\nexport default a;\n", "export default = 1;\n", "syntax/error/1:16 "},
+        {"js", "node", "const a = await import('b');\nawait a;\n", "with (import.meta) {}\n", "syntax/error/1:1 "},
+        {"mjs", "node", "if (1) {\n  await 1;\n}\n", "with (a) {}\n", "syntax/error/1:1 "},
+        {"cjs", "node", "with (a) {}\n", "export default 1;\n", "syntax/error/1:1 "},
+        {"python", "python3", "# coding: latin-1\na = 1\n", "# coding: nope\na = 1\n",
+         "SyntaxError/error/1:1 unknown encoding"},
         {"sh", "sh", "echo a\n", "if true; then\n", "syntax/error/2:0 "},
         {"bash", "bash", "a=(1 2)\necho \"${a[@]}\"\n", "fi\n", "syntax/error/1:0 "},
         {"json", "sh", "{\"a\": [1, 2]}\n", "{\"a\":\n  [1, 2,]}\n", "syntax/error/2:9 "},
@@ -349,6 +354,123 @@ TEST(a_foreign_header_silences_the_compiler) {
     free(found);
 }
 
+/* Their arguments are fixed, and some programs are only used where another is not installed: each is run with them here. */
+static int run_row(const weft_checker *row, const char *program, const char *folder, char *ret, size_t size) {
+    const char *argv[16] = {program};
+    size_t count = 1, len = 0;
+    int fds[2], status = -1;
+    for (const char *const *arg = row->args; *arg && count < 15; arg++) {
+        bool rules = strcmp(*arg, CHECK_RULES) == 0;
+        if (!rules || row->usual)
+            argv[count++] = rules ? row->usual : strcmp(*arg, CHECK_FILE) == 0 ? row->file : *arg;
+    }
+    if (!CHECK_INT(pipe(fds), 0))
+        return -1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(fds[1], 1);
+        dup2(fds[1], 2);
+        close(fds[0]);
+        if (chdir(folder) == 0)
+            execv(program, (char *const *) (uintptr_t) argv);
+        _exit(127);
+    }
+    close(fds[1]);
+    for (ssize_t n; (n = read(fds[0], ret + len, size - 1 - len)) > 0;)
+        len += (size_t) n;
+    ret[len] = '\0';
+    close(fds[0]);
+    CHECK_INT(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+TEST(each_program_takes_its_arguments) {
+    static const struct {
+        const char *language, *good, *bad;
+    } codes[] = {
+        {"c", "int main(void) { return 0; }\n", "int main(void) {\n  return x;\n}\n"},
+        {"c++", "int main() { return 0; }\n", "int main() {\n  return x;\n}\n"},
+        {"python", "print(1)\n", NULL},
+        {"javascript", "var a = 1; module.exports = a;\n", NULL},
+        {"typescript", "export const a: number = 1;\n", NULL},
+        {"sh", "echo a\n", NULL},
+        {"bash", "echo a\n", NULL},
+        {"yaml", "a: 1\n", NULL},
+    };
+    scene s;
+    char program[PATH_MAX], folder[PATH_MAX], said[8192];
+    REQUIRE(open_scene(&s));
+    for (const weft_checker *row = weft__checker_rows; row->language; row++) {
+        size_t i = 0;
+        test_row(row->name);
+        while (i < sizeof codes / sizeof codes[0] && strcmp(codes[i].language, row->language) != 0)
+            i++;
+        if (!row->args || weft__check_find(row->program ? row->program : row->name, s.project, program) < 0 ||
+            (row->probe && access(row->probe, F_OK) < 0))
+            continue; /* this one cannot be tried on this machine */
+        if (!CHECK(i < sizeof codes / sizeof codes[0]))
+            continue;
+        const char *texts[] = {codes[i].good, codes[i].bad};
+        for (size_t bad = 0; bad < 2 && texts[bad]; bad++) {
+            REQUIRE(weft__check_folder_make(s.folder, row->file, (weft_bytes){texts[bad], strlen(texts[bad])}, folder) >= 0);
+            int status = run_row(row, program, folder, said, sizeof said);
+            if (!bad && status)
+                CHECK_TEXT(said, strlen(said), "");
+            weft_findings *found = calloc(1, sizeof *found);
+            REQUIRE(found != NULL);
+            found->file = row->file;
+            row->parse(found, &(weft_check_output){.out = {said, strlen(said)}, .err = {said, strlen(said)}});
+            CHECK(found->error == (bad == 1));
+            if (bad && CHECK(found->count > 0))
+                CHECK_INT(found->issues[0].line, 2);
+            weft__arena_done(&found->arena);
+            free(found);
+            weft__check_folder_remove(folder);
+        }
+    }
+    test_row(NULL);
+    close_scene(&s);
+}
+
+/* What a compiler says of another file: of a template of the library, with the place that leads there, and of code that
+ * has another name. */
+TEST(errors_elsewhere_are_errors_of_the_code) {
+    static const struct {
+        const char *said, *issue;
+        bool error;
+    } rows[] = {
+        {"/usr/include/c++/12/vector: In instantiation of 'class std::vector<int&>':\n"
+         "code.cc:2:19:   required from here\n"
+         "/usr/include/c++/12/vector:63:26: error: forming pointer to reference type 'int&'\n",
+         "syntax/error/2:19 /usr/include/c++/12/vector:63:26: forming pointer", true},
+        {"code.cc:2:19:   required from here\nx.h: In function 'f':\nx.h:5:9: error: 'y' undeclared\n",
+         "syntax/error/0:0 x.h:5:9: 'y' undeclared", true},
+        {"parser.y:5:9: warning: unused variable 'x' [-Wunused-variable]\n",
+         "unused-variable/warning/0:0 parser.y:5:9: unused variable 'x'", false},
+        {"/usr/include/x.h:1:1: note: declared here\ncc1: all warnings\n:: error: x\n12: error\n", "", false},
+        {"code.cc:2:19: warning: format [-Wformat=]\n", "format/warning/2:19 format", false},
+        {"code.cc:2:19: candidate 1\n", "syntax/info/2:19 candidate 1", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        weft_findings *found = calloc(1, sizeof *found);
+        char shown[512] = "";
+        REQUIRE(found != NULL);
+        test_row(rows[i].said);
+        found->file = "code.cc";
+        weft__parse_compiler(found, &(weft_check_output){.err = {rows[i].said, strlen(rows[i].said)}, .exit_code = 1});
+        if (CHECK_INT(found->count, *rows[i].issue != '\0') && found->count)
+            snprintf(shown, sizeof shown, "%s/%s/%d:%d %s", found->issues[0].rule,
+                     weft__severities[found->issues[0].severity], (int) found->issues[0].line, (int) found->issues[0].column,
+                     found->issues[0].message);
+        if (strncmp(shown, rows[i].issue, strlen(rows[i].issue)) != 0)
+            CHECK_TEXT(shown, strlen(shown), rows[i].issue);
+        CHECK(found->error == rows[i].error);
+        weft__arena_done(&found->arena);
+        free(found);
+    }
+    test_row(NULL);
+}
+
 TEST(messages_are_cleaned_and_cut) {
     weft_findings *found = calloc(1, sizeof *found);
     REQUIRE(found != NULL);
@@ -459,8 +581,33 @@ TEST(a_configured_checker_replaces_ours) {
     }
     if (check_code(&s, "c", "not c", NULL))
         CHECK(s.valid);
+    /* However it is called; the word that was configured is before another one for the same. */
+    REQUIRE(configure(&s, "{\"c\":[\"true\"],\"Cobol\":[\"true\"],\"h\":[\"false\"],\"cc\":[\"true\"]}"));
+    static const char *const same[] = {"C", "c", "COBOL", "c++"};
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        test_row(same[i]);
+        if (check_code(&s, same[i], "neither c nor cobol", NULL)) {
+            CHECK_STR(s.ran, "true");
+            CHECK(s.valid);
+        }
+    }
+    test_row(NULL);
+    if (check_code(&s, "h", "", NULL))
+        CHECK(!s.valid);
     REQUIRE(configure(&s, "{}"));
     CHECK_INT(ask(&s, "cobol", "x", NULL), -ENOENT);
+    close_scene(&s);
+}
+
+/* It says nothing about the code. */
+TEST(a_configured_checker_that_dies_has_no_opinion) {
+    scene s;
+    REQUIRE(open_scene(&s));
+    REQUIRE(configure(&s, "{\"cobol\":[\"sh\",\"-c\",\"kill -9 $$\"]}"));
+    CHECK_INT(ask(&s, "cobol", "x", NULL), 0);
+    KIT_UNTIL(s.loop, s.ends > 0);
+    CHECK_INT(s.r, -EIO);
+    CHECK_STR(s.why, "sh was ended by a signal");
     close_scene(&s);
 }
 
@@ -616,9 +763,10 @@ TEST(every_allocation_may_fail) {
 TEST_MAIN(CASE(each_language_tells_good_from_bad) CASE(a_linter_comes_behind_the_syntax)
               CASE(rules_of_a_compiler_are_its_warnings) CASE(a_rule_is_no_option) CASE(nothing_of_the_code_is_run)
                   CASE(an_include_does_not_show_a_file) CASE(a_foreign_header_silences_the_compiler)
-                      CASE(messages_are_cleaned_and_cut) CASE(what_other_checkers_say_is_read)
-                          CASE(a_configured_checker_replaces_ours) CASE(the_environment_is_small)
-                              CASE(a_checker_that_hangs_is_ended) CASE(a_checker_that_talks_is_ended)
-                                  CASE(so_many_wait_and_no_more) CASE(code_has_a_length)
-                                      CASE(a_sweep_removes_what_a_killed_daemon_left) CASE(freed_while_it_runs)
-                                          CASE(every_allocation_may_fail))
+                      CASE(each_program_takes_its_arguments) CASE(errors_elsewhere_are_errors_of_the_code)
+                          CASE(messages_are_cleaned_and_cut) CASE(what_other_checkers_say_is_read)
+                              CASE(a_configured_checker_replaces_ours) CASE(a_configured_checker_that_dies_has_no_opinion)
+                                  CASE(the_environment_is_small) CASE(a_checker_that_hangs_is_ended)
+                                      CASE(a_checker_that_talks_is_ended) CASE(so_many_wait_and_no_more)
+                                          CASE(code_has_a_length) CASE(a_sweep_removes_what_a_killed_daemon_left)
+                                              CASE(freed_while_it_runs) CASE(every_allocation_may_fail))

@@ -273,7 +273,9 @@ TEST(detect_rows) {
         {"headers", "Content-Length: 2\r\n\r\n{}", "<{}>", 0},
         {"headers behind blanks", "\r\n Content-Length: 2\r\n\r\n{}", "<{}>", 0},
         {"headers in capitals", "CONTENT-TYPE: x\r\ncontent-length: 2\r\n\r\n{}", "<{}>", 0},
+        {"another header first", "Accept-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", "<{}>", 0},
         {"a line that only begins like a header", "Con\n{}\n", "<Con><{}>", 0},
+        {"a line that only begins like another", "Accept\n{}\n", "<Accept><{}>", 0},
         {"almost a header", "content_length: 2\n", "<content_length: 2>", 0},
         {"a CR is not a dash", "Content\rx\n", "<Content\rx>", 0},
         {"a letter", "C\n", "<C>", 0},
@@ -283,6 +285,7 @@ TEST(detect_rows) {
         {"stays with lines", "{}\nContent-Length: 2\n", "<{}><Content-Length: 2>", 0},
         {"stays with headers", "Content-Length: 2\r\n\r\n{}{}\n", "<{}>!EPROTO", 0},
         {"ends in a header", "Content-", "!EPROTO", 0},
+        {"ends in another header", "accept-", "!EPROTO", 0},
         {"ends in a body", "Content-Length: 2\r\n\r\n{", "!EPROTO", 0},
     };
     RUN(weft_detect, rows);

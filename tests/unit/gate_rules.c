@@ -103,6 +103,8 @@ TEST(holds_for_what_it_says) {
         {"[{\"dialect\":\"planner\",\"allow\":[\"echo\"]}]", 0},
         {"[{\"scopes\":\"read work\",\"allow\":[\"echo\"]}]", 403},
         {"[{\"scopes\":\"work read\",\"allow\":[\"echo\"]}]", 403},
+        {"[{\"scopes\":\"read,work\",\"allow\":[\"echo\"]}]", 403},
+        {"[{\"scopes\":\"work, read\",\"allow\":[\"echo\"]}]", 403},
         {"[{\"scopes\":\"read\",\"allow\":[\"echo\"]}]", 0},
         {"[{\"scopes\":\"*\",\"allow\":[\"echo\"]}]", 0},
         {"[{\"methods\":[\"echo\",\"task.*\"],\"allow\":[\"echo\"]}]", 403},
@@ -262,6 +264,54 @@ TEST(a_row_has_its_own_code_for_the_limit_of_all) {
     weft_service_unref(service);
 }
 
+static void note_unknown(void *ctx, size_t index, const char *member, const char *pattern) {
+    char *text = ctx;
+    snprintf(text + strlen(text), 256 - strlen(text), "%zu %s %s\n", index, member, pattern);
+}
+
+TEST(patterns_that_are_like_no_method_are_told) {
+    char told[256] = "";
+    world w;
+    REQUIRE(open_rules(
+                &w,
+                "[{\"allow\":[\"echo\",\"task.*\",\"tsak.*\"]},{\"methods\":[\"execute_taks\",\"rpc.discover\"],\"require\":"
+                "\"signature\"},{\"methods\":[\"*\"],\"rate_per_minute\":5}]",
+                0) >= 0);
+    CHECK_INT(weft__gate_rules_unknown(w.rules, w.service, note_unknown, told), 0);
+    CHECK_TEXT(told, strlen(told), "0 allow tsak.*\n1 methods execute_taks\n");
+    close_rules(&w);
+}
+
+/* GET /metrics gives what metrics.get gives. */
+TEST(a_path_is_asked_like_its_method) {
+    static const struct {
+        const char *rules;
+        int first, second; /* of "metrics.get" by a path */
+    } rows[] = {
+        {"[]", 0, 0},
+        {"[{\"token\":\"phone\",\"allow\":[\"task.*\"]}]", -EACCES, -EACCES},
+        {"[{\"token\":\"desk\",\"allow\":[\"task.*\"]}]", 0, 0},
+        {"[{\"token\":\"phone\",\"allow\":[\"metrics.*\"]}]", 0, 0},
+        {"[{\"methods\":[\"metrics.get\"],\"require\":\"signature\"}]", -ENOKEY, -ENOKEY},
+        {"[{\"methods\":[\"task.*\"],\"require\":\"signature\"}]", 0, 0},
+        {"[{\"methods\":[\"metrics.get\"],\"rate_per_minute\":1}]", 0, -EBUSY},
+        {"[{\"methods\":[\"metrics.get\"],\"rate_per_minute\":1},{\"allow\":[\"echo\"]}]", -EACCES, -EACCES},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        world w;
+        int64_t wait = -1;
+        test_row(rows[i].rules);
+        REQUIRE(open_rules(&w, rows[i].rules, 0) >= 0);
+        CHECK_INT(weft__gate_rules_path(w.rules, &phone, "metrics.get", &wait), rows[i].first);
+        CHECK_INT(weft__gate_rules_path(w.rules, &phone, "metrics.get", &wait), rows[i].second);
+        CHECK_INT(wait, rows[i].second == -EBUSY ? 60000 : -1);
+        CHECK_INT(weft__gate_rules_stats(w.rules).methods, rows[i].first == -EACCES ? 2 : 0);
+        CHECK_INT(weft__gate_rules_stats(w.rules).rates, rows[i].second == -EBUSY);
+        close_rules(&w);
+    }
+    test_row(NULL);
+}
+
 /* Notifications too, which nobody answers. */
 TEST(refusals_are_counted) {
     world w;
@@ -314,5 +364,6 @@ TEST(rules_without_memory) {
 
 TEST_MAIN(CASE(holds_for_what_it_says) CASE(a_refusal_says_why) CASE(signatures_are_asked_for) CASE(sizes_of_endpoints)
               CASE(a_peer_has_a_size_of_its_own) CASE(so_many_a_minute) CASE(a_row_has_its_own_code)
-                  CASE(a_row_has_its_own_code_for_the_limit_of_all) CASE(refusals_are_counted) CASE(names_are_bounded)
-                      CASE(rules_without_memory))
+                  CASE(a_row_has_its_own_code_for_the_limit_of_all) CASE(a_path_is_asked_like_its_method)
+                      CASE(patterns_that_are_like_no_method_are_told) CASE(refusals_are_counted) CASE(names_are_bounded)
+                          CASE(rules_without_memory))

@@ -189,6 +189,30 @@ static int check_key(const weft_checking *checking, const char *path, const char
     return -EBADMSG;
 }
 
+static bool is_dialect(const char *name) {
+    for (const weft_dialect *const *row = weft__dialect_list; *row; row++)
+        if (strcmp((*row)->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* A gate that holds for nobody was meant to hold for somebody. */
+static int check_gate_holder(const weft_checking *checking, const char *path, const weft_json *gate) {
+    weft_json dialect = weft_get(gate, "dialect"), scopes = weft_get(gate, "scopes");
+    const char *named = weft_str_of(&scopes, "");
+    char ignored[WEFT_TOKEN_SCOPES];
+    if (dialect.text && !is_dialect(weft_str_of(&dialect, ""))) {
+        weft__config_say(checking, &dialect, true,
+                         "%s.dialect: there is no such dialect; there are planner, aiwg, cdev, acp, tinyvex and wiggum",
+                         path);
+        return -EBADMSG;
+    }
+    if (!scopes.text || strcmp(named, "*") == 0 || weft__token_scopes(named, ignored) >= 0)
+        return 0;
+    weft__config_say(checking, &scopes, true, "%s.scopes must be some of " WEFT_TOKEN_SCOPE_NAMES ", or *", path);
+    return -EBADMSG;
+}
+
 /* A gate that asks for nothing was meant to ask for something. */
 static int check_gate(const weft_checking *checking, const char *path, const char *name, const weft_json *at,
                       const weft_json *gate) {
@@ -197,7 +221,7 @@ static int check_gate(const weft_checking *checking, const char *path, const cha
     (void) at;
     for (size_t i = 0; i < sizeof asks / sizeof asks[0]; i++)
         if (weft_get(gate, asks[i]).text)
-            return 0;
+            return check_gate_holder(checking, path, gate);
     weft__config_say(checking, gate, true, "%s has no effect: it needs require, rate_per_minute, max_message or allow",
                      path);
     return -EBADMSG;

@@ -10,6 +10,7 @@
 #include "cdev.h"
 #include "http_query.h"
 #include "loop.h"
+#include "path_gate.h"
 #include "write.h"
 
 #define JSON "application/json"
@@ -55,6 +56,12 @@ static const struct {
     {CDEV_NO_SESSION, 404},
 };
 
+/* The signature that a gate wants is missing or wrong; its code means something else in this dialect. */
+static bool is_about_signature(const weft_error *error) {
+    const char *reason = weft_get_str(&error->data, "reason", "");
+    return strncmp(reason, "signature", 9) == 0 || strcmp(reason, "keyUnknown") == 0;
+}
+
 /* Codes of failures that any method can meet are statuses already. A folder without a repository has no git status. */
 static int http_status_of(const weft_error *error) {
     for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++)
@@ -62,6 +69,8 @@ static int http_status_of(const weft_error *error) {
             return statuses[i].status;
     if (error->code == CDEV_GIT_FAILED && strcmp(weft_get_str(&error->data, "cause", ""), "noRepository") == 0)
         return 404;
+    if (is_about_signature(error))
+        return 401;
     return error->code >= 400 && error->code < 600 ? error->code : 500;
 }
 
@@ -257,6 +266,8 @@ static void on_openrpc(weft_http *http, void *ctx) {
     weft_hub *hub = ctx;
     char *text;
     size_t len;
+    if (!weft__path_may(hub, http, "rpc.discover"))
+        return;
     if (!hub->service || weft_service_discover(hub->service, &text, &len) < 0) {
         weft_http_answer(http, 503, NULL, (weft_bytes){0});
         return;

@@ -21,6 +21,7 @@
 #include "hub_clients.h"
 #include "hub_methods.h"
 #include "link.h"
+#include "path_gate.h"
 
 #define MAX_TYPES 64 /* of ?types=: more than there are */
 #define RETRY "retry: 1000\n\n"
@@ -231,6 +232,8 @@ static void on_events_route(weft_http *http, void *ctx) {
         await_past(hub, http);
     else if (weft__engine_past(hub->engine) < 0)
         answer_json(http, 503, "{\"error\":\"storageFailed\"}");
+    else if (!weft__path_may(hub, http, "event.subscribe"))
+        return;
     else if (read_query(hub, http, &query) < 0)
         answer_json(http, 503, "{\"error\":\"outOfMemory\"}");
     else {

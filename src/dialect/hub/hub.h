@@ -44,6 +44,9 @@ typedef struct weft_hub_host {
     uint64_t (*store_size)(void *ctx);
     /* NULL: there are no such gates. */
     void (*gates)(void *ctx, weft_gate_counts *ret);
+    /* May this caller have by a path what this method gives? 0; -EACCES: a list does not have it; -ENOKEY: it must be
+     * signed, which no GET is; -EBUSY: too often, and not before *ret_wait_ms. NULL: nobody asks. */
+    int (*path)(void *ctx, const weft_identity *who, const char *method, int64_t *ret_wait_ms);
     void *ctx;
 } weft_hub_host;
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "metrics.h"
+#include "path_gate.h"
 #include "reply.h"
 
 /* ---- metrics.get ---- */
@@ -45,6 +46,8 @@ static void on_metrics_route(weft_http *http, void *ctx) {
         refuse_metrics(http, 403, "{\"error\":\"forbidden\",\"message\":\"This token may not read metrics\"}");
         return;
     }
+    if (!weft__path_may(hub, http, "metrics.get"))
+        return;
     if (weft__metrics_write(hub, &weft__metrics_prometheus, "", &text) < 0)
         refuse_metrics(http, 503, "{\"error\":\"outOfMemory\"}");
     else

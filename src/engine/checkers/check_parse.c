@@ -115,17 +115,22 @@ static bool read_place(weft_bytes *rest, weft_found *found) {
     return true;
 }
 
-static void read_issue_line(weft_findings *findings, weft_bytes line) {
-    weft_found found = {0};
+/* gcc says "-Wformat=" of what "-Wformat" asked for. */
+static void read_rule(weft_bytes *line, weft_found *found) {
+    weft_bytes rule = {0};
+    if (!weft__line_rule(line, &rule))
+        return;
+    found->rule = rule.data;
+    found->rule_len = rule.len > 1 && rule.data[rule.len - 1] == '=' ? rule.len - 1 : rule.len;
+}
+
+/* usual: how grave it is when it does not say. */
+static void read_issue_line(weft_findings *findings, weft_bytes line, weft_severity usual) {
+    weft_found found = {.severity = usual};
     if (!take_file(findings, &line) || !read_place(&line, &found) || !line.len)
         return;
-    found.severity = WEFT_SEVERITY_WARNING;
     weft__line_severity(&line, &found.severity);
-    weft_bytes rule = {0};
-    if (weft__line_rule(&line, &rule)) {
-        found.rule = rule.data;
-        found.rule_len = rule.len;
-    }
+    read_rule(&line, &found);
     found.message = line;
     weft__findings_add(findings, &found);
 }
@@ -135,7 +140,7 @@ void weft__parse_lines(weft_findings *findings, const weft_check_output *output)
     for (int i = 0; i < 2; i++) {
         weft_bytes rest = texts[i], line;
         while (weft__line_next(&rest, &line))
-            read_issue_line(findings, line);
+            read_issue_line(findings, line, WEFT_SEVERITY_WARNING);
     }
 }
 
@@ -221,18 +226,74 @@ static bool take_fatal(weft_findings *findings, weft_bytes line) {
     return true;
 }
 
-static void read_compiler_line(weft_findings *findings, weft_bytes line) {
-    if (!take_header(findings, line) && !take_unknown_warning(findings, line) && !take_fatal(findings, line))
-        read_issue_line(findings, hide_denied(findings, line));
+/* "FILE:LINE:COLUMN: " at the front, up to the severity. */
+static bool skip_place(weft_bytes *line) {
+    int64_t number;
+    for (size_t i = 1; i < line->len; i++) {
+        weft_bytes rest = {line->data + i, line->len - i};
+        if (!weft__line_word(&rest, ":") || !weft__line_number(&rest, &number))
+            continue;
+        if (weft__line_word(&rest, ":") && weft__line_number(&rest, &number))
+            weft__line_word(&rest, ":");
+        weft__line_blanks(&rest);
+        *line = rest;
+        return true;
+    }
+    return false;
+}
+
+/* What a template of the library says about the code that uses it, and what the code says of itself under another name
+ * (#line, as yacc writes it). The place stays in the message, because it is none in the copy; from is the one in the copy
+ * that leads there. */
+static void read_line_elsewhere(weft_findings *findings, weft_bytes line, const weft_found *from) {
+    weft_bytes rest = line;
+    weft_found found = {.line = from->line, .column = from->column};
+    if (!skip_place(&rest))
+        return;
+    size_t place = (size_t) (rest.data - line.data);
+    if (!weft__line_severity(&rest, &found.severity) || found.severity == WEFT_SEVERITY_INFO)
+        return;
+    read_rule(&rest, &found);
+    char *text = weft__arena_alloc(&findings->arena, place + rest.len + 1);
+    if (!text) {
+        findings->no_memory = true;
+        return;
+    }
+    memcpy(text, line.data, place);
+    memcpy(text + place, rest.data, rest.len);
+    found.message = (weft_bytes){text, place + rest.len};
+    weft__findings_add(findings, &found);
+}
+
+/* "code.cc:2:19:   required from here": the place that the errors behind it come from. gcc says it once for all of them. */
+static bool take_origin(const weft_findings *findings, weft_bytes line, weft_found *from) {
+    if (has_text(line, ": In ") || has_text(line, "In file included from ") || has_text(line, ": At global scope:"))
+        *from = (weft_found){0};
+    weft_found found = {0};
+    return take_file(findings, &line) && read_place(&line, &found) && weft__line_word(&line, "required from ") &&
+           (*from = found, true);
+}
+
+static void read_compiler_line(weft_findings *findings, weft_bytes line, weft_found *from) {
+    if (take_header(findings, line) || take_unknown_warning(findings, line) || take_fatal(findings, line) ||
+        take_origin(findings, line, from))
+        return;
+    weft_bytes here = line;
+    line = hide_denied(findings, line);
+    if (take_file(findings, &here))
+        read_issue_line(findings, line, WEFT_SEVERITY_INFO);
+    else
+        read_line_elsewhere(findings, line, from);
 }
 
 void weft__parse_compiler(weft_findings *findings, const weft_check_output *output) {
     static const char outside[] =
         "It includes a file that is none of the compiler's own, so nothing that the compiler said is shown.";
     weft_bytes rest = output->err, line;
+    weft_found from = {0};
     size_t before = findings->count;
     while (weft__line_next(&rest, &line))
-        read_compiler_line(findings, line);
+        read_compiler_line(findings, line, &from);
     if (!findings->foreign)
         return;
     findings->count = before;

@@ -69,6 +69,7 @@ typedef struct weft_checker {
      * none. */
     const char *rule_prefix, *rule_suffix;
     bool joined;
+    bool fails_for_errors; /* only they make it exit with another status than 0: warnings do not explain that */
     bool (*is_rule)(const char *rule);
     const char *usual; /* the argument instead, where nobody named a rule; NULL: none */
     weft_check_parser *parse;
@@ -79,8 +80,8 @@ typedef struct weft_checker {
 extern const weft_checker weft__checker_rows[];
 /* The language that people call so, as the rows have it. NULL: none. The code says which shell it is for. */
 const char *weft__check_language(const char *name, weft_bytes code);
-/* JavaScript that only a module can be? */
-bool weft__check_is_module(weft_bytes code);
+/* Is this JavaScript a module? By what it was called, or because only a module can be so. */
+bool weft__check_is_module(const char *name, weft_bytes code);
 /* JSON, which we read ourselves. */
 void weft__check_json(weft_findings *findings, weft_bytes code);
 

@@ -26,7 +26,7 @@
     "try:\n"                                                                                                                \
     "    compile(open(f, 'rb').read(), f, 'exec', dont_inherit=True)\n"                                                     \
     "except SyntaxError as e:\n"                                                                                            \
-    "    print(f'{f}:{e.lineno or 1}:{e.offset or 1}: error: {e.msg} [{type(e).__name__}]')\n"                              \
+    "    print(f'{f}:{max(e.lineno or 1, 1)}:{max(e.offset or 1, 1)}: error: {e.msg} [{type(e).__name__}]')\n"              \
     "except (ValueError, OverflowError, RecursionError, MemoryError) as e:\n"                                               \
     "    print(f'{f}:1:1: error: {e or type(e).__name__}')\n"
 
@@ -42,6 +42,11 @@
     "    print(f'{f}:{m.line + 1 if m else 1}:{m.column + 1 if m else 1}: error: {s}')\n"                                   \
     "except RecursionError:\n"                                                                                              \
     "    print(f'{f}:1:1: error: nested too deeply')\n"
+
+/* What says nothing about the meaning is no error: a piece of YAML may end without a newline. */
+#define YAMLLINT_CONFIG                                                                                                     \
+    "--config-data={extends: relaxed, rules: {new-line-at-end-of-file: disable, new-lines: {level: warning}, "              \
+    "trailing-spaces: {level: warning}}}"
 
 /* ---- rules ---- */
 
@@ -78,27 +83,29 @@ static bool is_ruff_rule(const char *rule) {
 
 /* ---- the rows ---- */
 
-/* clang says much less than gcc of unknown options that begin with -f, and both know these. */
-#define COMPILER_ARGS(language)                                                                                             \
+/* without_code: the option by which it shows no lines of the code, which could look like something it said. */
+#define COMPILER_ARGS(language, without_code)                                                                               \
     (const char *const[]) {                                                                                                 \
-        "-x", language, "-fsyntax-only", "-H", "-fno-diagnostics-show-caret", "-fdiagnostics-color=never", CHECK_RULES,     \
-            CHECK_FILE, NULL                                                                                                \
+        "-x", language, "-fsyntax-only", "-H", without_code, "-fdiagnostics-color=never", CHECK_RULES, CHECK_FILE, NULL     \
     }
 #define ARGS(...)                                                                                                           \
     (const char *const[]) {                                                                                                 \
         __VA_ARGS__, NULL                                                                                                   \
     }
-#define COMPILER(name_, language_, file_)                                                                                   \
+#define COMPILER(name_, language_, file_, without_code)                                                                     \
     {                                                                                                                       \
-        .language = language_, .name = name_, .file = file_, .args = COMPILER_ARGS(language_), .rule_prefix = "-W",         \
-        .is_rule = is_warning, .usual = "-Wall", .parse = weft__parse_compiler                                              \
+        .language = language_, .name = name_, .file = file_, .args = COMPILER_ARGS(language_, without_code),                \
+        .rule_prefix = "-W", .is_rule = is_warning, .usual = "-Wall", .fails_for_errors = true,                             \
+        .parse = weft__parse_compiler                                                                                       \
     }
+#define GCC(name, language, file) COMPILER(name, language, file, "-fno-diagnostics-show-caret")
+#define CLANG(name, language, file) COMPILER(name, language, file, "-fno-caret-diagnostics")
 
 const weft_checker weft__checker_rows[] = {
-    COMPILER("gcc", "c", "code.c"),
-    COMPILER("clang", "c", "code.c"),
-    COMPILER("g++", "c++", "code.cc"),
-    COMPILER("clang++", "c++", "code.cc"),
+    GCC("gcc", "c", "code.c"),
+    CLANG("clang", "c", "code.c"),
+    GCC("g++", "c++", "code.cc"),
+    CLANG("clang++", "c++", "code.cc"),
     {.language = "python",
      .name = "python3",
      .file = "code.py",
@@ -170,7 +177,7 @@ const weft_checker weft__checker_rows[] = {
     {.language = "yaml",
      .name = "yamllint",
      .file = "code.yaml",
-     .args = ARGS("--format=parsable", "--config-data=relaxed", CHECK_FILE),
+     .args = ARGS("--format=parsable", YAMLLINT_CONFIG, CHECK_FILE),
      .parse = weft__parse_lines},
     {.language = "yaml",
      .name = "python3-yaml",
@@ -229,12 +236,26 @@ static bool line_begins(const char *at, const char *end, const char *word) {
     return (size_t) (end - at) > len && memcmp(at, word, len) == 0 && strchr(" \t{*\"'", at[len]);
 }
 
+/* "await" outside of every function, which begins a line, or what a declaration at the beginning of a line waits for. */
+static bool line_awaits(const char *at, const char *end) {
+    static const char awaited[] = "= await ";
+    const char *newline = memchr(at, '\n', (size_t) (end - at));
+    size_t len = (size_t) ((newline ? newline : end) - at);
+    bool declares = line_begins(at, end, "const") || line_begins(at, end, "let") || line_begins(at, end, "var");
+    return line_begins(at, end, "await") ||
+           (declares && memmem(at, len, awaited, sizeof awaited - 1) && !memmem(at, len, "async", 5));
+}
+
 /* Node asks for a name that says so. A line in a comment or a text may look like one: then a script is read as a module,
  * which differs little for a check. */
-bool weft__check_is_module(weft_bytes code) {
+bool weft__check_is_module(const char *name, weft_bytes code) {
     const char *end = code.data + code.len;
+    if (strcasecmp(name, "mjs") == 0 || strcasecmp(name, "cjs") == 0)
+        return tolower((unsigned char) *name) == 'm';
+    if (memmem(code.data, code.len, "import.meta", 11))
+        return true;
     for (const char *at = code.data; at && at < end;) {
-        if (line_begins(at, end, "import") || line_begins(at, end, "export"))
+        if (line_begins(at, end, "import") || line_begins(at, end, "export") || line_awaits(at, end))
             return true;
         at = memchr(at, '\n', (size_t) (end - at));
         at = at ? at + 1 : NULL;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "agent_program.h"
 #include "check_private.h"
@@ -35,7 +36,7 @@ typedef struct check {
     void *ctx;
     char *code;
     size_t len;
-    const char *language;           /* as it was named */
+    const char *language;           /* as it was named, or as the configuration names it */
     const weft_checker *configured; /* a row made for it, or NULL */
     check_step steps[PROGRAMS];
     size_t step_count, at;
@@ -300,8 +301,9 @@ static void read_output(check *self, const weft_check_output *output) {
         run_step(self);
         return;
     }
-    if (output->exit_code != 0 && self->found.count == self->first_issue && self->found.refused == refused) {
-        if (!step->argv) {
+    bool explained = self->found.count > self->first_issue && (!step->row->fails_for_errors || self->found.error);
+    if (output->exit_code != 0 && !explained && self->found.refused == refused) {
+        if (!step->argv || output->exit_code < 0) {
             keep_complaint(self, step, output);
             end_check(self, -EIO);
             return;
@@ -467,14 +469,32 @@ static int choose_configured(check *self, const char *language) {
     return row->name ? 0 : -ENOMEM;
 }
 
-static bool is_configured(const weft_checkers *of, const char *language) {
-    return of->configured && weft_get(weft_doc_root(of->configured), language).text;
+/* The language as the configuration names it: the same word, in other letters, or another word for the same. The best of
+ * these is taken. NULL: it has none. */
+static const char *configured_name(check *self) {
+    const weft_bytes code = {self->code, self->len};
+    const char *known = weft__check_language(self->language, code), *found = NULL;
+    int best = 0;
+    if (!self->of->configured)
+        return NULL;
+    for (weft_iter it = weft_iterate(weft_doc_root(self->of->configured)); weft_next(&it);) {
+        const char *name = weft_str_of(&it.name, ""), *same = weft__check_language(name, code);
+        int fit = strcmp(name, self->language) == 0           ? 3
+                  : strcasecmp(name, self->language) == 0     ? 2
+                  : known && same && strcmp(known, same) == 0 ? 1
+                                                              : 0;
+        if (fit > best) {
+            best = fit;
+            found = name;
+        }
+    }
+    return found ? weft__check_text(&self->found.arena, "%s", found) : NULL;
 }
 
 /* JavaScript is a module or a script, and its name says which. */
-static const char *file_of(const check *self) {
+static const char *file_of(const check *self, const char *language) {
     const char *file = self->steps[0].row->file;
-    bool module = strcmp(file, "code.cjs") == 0 && weft__check_is_module((weft_bytes){self->code, self->len});
+    bool module = strcmp(file, "code.cjs") == 0 && weft__check_is_module(language, (weft_bytes){self->code, self->len});
     return module ? "code.mjs" : file;
 }
 
@@ -506,14 +526,16 @@ static int fill_check(check *self, const weft_check_spec *spec) {
     int r = self->language ? copy_rules(self, spec->rules) : -ENOMEM;
     if (r < 0)
         return r;
-    if (is_configured(self->of, self->language))
-        r = choose_configured(self, self->language);
-    else
+    const char *configured = configured_name(self);
+    if (configured) {
+        self->language = configured;
+        r = choose_configured(self, configured);
+    } else
         choose_steps(self, weft__check_language(self->language, spec->code));
     if (r >= 0 && !self->step_count)
         r = -ENOENT;
     if (r >= 0)
-        self->found.file = file_of(self);
+        self->found.file = file_of(self, spec->language);
     return r;
 }
 

@@ -187,8 +187,10 @@ static int begin_body(weft_conn *conn, weft_asked *asked) {
     const size_t own[] = {asked->endpoint->max_body, asked->endpoint->dialect_max_body};
     for (size_t i = 0; i < 2; i++)
         web->body_max = own[i] && own[i] < web->body_max ? own[i] : web->body_max;
-    if (head->content_length > 0 && (uint64_t) head->content_length > web->body_max)
+    if (head->content_length > 0 && (uint64_t) head->content_length > web->body_max) {
+        asked->reason = "tooLarge";
         return 413;
+    }
     await_body(conn, head);
     weft_bytes expect = weft__http_find(head, "expect", NULL);
     if (expect.data && !weft__http_has_token(expect, "100-continue"))

@@ -95,11 +95,18 @@ static weft_bytes method_name(const weft_gate_request *request) {
     return request->method ? (weft_bytes){request->method->name, strlen(request->method->name)} : request->name;
 }
 
+/* Who has signed is the key, and still comes by the token that the connection was made with: a key does not lead around
+ * what is asked of that one. */
+static bool is_named(const char *token, const weft_gate_request *request) {
+    const weft_peer *peer = request->req ? weft_req_peer(request->req) : NULL;
+    return strcmp(token, request->identity->name) == 0 || (peer && strcmp(token, weft_peer_identity(peer)->name) == 0);
+}
+
 static bool holds_for(const gate_rule *rule, const weft_gate_request *request) {
     const weft_identity *who = request->identity;
     return (!rule->listen || is_text_like(rule->listen, who->endpoint)) &&
            (!rule->dialect || strcmp(rule->dialect, who->dialect) == 0) &&
-           (!rule->token || strcmp(rule->token, who->name) == 0) &&
+           (!rule->token || is_named(rule->token, request)) &&
            (!rule->scopes || has_just_scopes(rule->scopes, who->scopes)) &&
            (!rule->methods || is_like_any(rule->methods, method_name(request)));
 }
@@ -148,13 +155,19 @@ static void name_rate_client(const gate_rule *rule, const weft_identity *who, ch
         snprintf(ret, size, "%zu @%s", rule->index, group);
 }
 
-static int ask_rate(weft_gate_rules *self, const gate_rule *rule, const weft_gate_request *request) {
+/* 0, or how long to wait. */
+static int64_t take_rate(weft_gate_rules *self, const gate_rule *rule, const weft_identity *who) {
     char client[CLIENT_SIZE];
-    name_rate_client(rule, request->identity, client, sizeof client);
+    name_rate_client(rule, who, client, sizeof client);
     int64_t wait = weft__rates_take(self->rates, client, rule->rate_per_minute, self->now_ms(self->ctx));
+    self->stats.rates += wait > 0;
+    return wait;
+}
+
+static int ask_rate(weft_gate_rules *self, const gate_rule *rule, const weft_gate_request *request) {
+    int64_t wait = take_rate(self, rule, request->identity);
     if (!wait)
         return 0;
-    self->stats.rates++;
     weft_fail(request->req, weft__row_code(request->method, "rateLimited", 429), "Too many requests",
               WEFT_OBJ({"reason", weft_str("rateLimited")}, {"retryAfterMs", weft_int(wait)}));
     return -EACCES;
@@ -183,6 +196,25 @@ static int ask_rules(void *ctx, const weft_gate_request *request) {
     return r;
 }
 
+int weft__gate_rules_path(weft_gate_rules *self, const weft_identity *who, const char *method, int64_t *ret_wait_ms) {
+    weft_gate_request request = {.identity = who, .name = {method, strlen(method)}};
+    int64_t wait = 0;
+    for (size_t i = 0; i < self->count; i++) {
+        const gate_rule *rule = &self->rules[i];
+        bool listed = !rule->allow || is_like_any(rule->allow, request.name);
+        if ((listed && !rule->sign) || !holds_for(rule, &request))
+            continue;
+        self->stats.methods += !listed;
+        return listed ? -ENOKEY : -EACCES;
+    }
+    for (size_t i = 0; !wait && i < self->count; i++)
+        if (self->rules[i].rate_per_minute && holds_for(&self->rules[i], &request))
+            wait = take_rate(self, &self->rules[i], who);
+    if (wait)
+        *ret_wait_ms = wait;
+    return wait ? -EBUSY : 0;
+}
+
 /* ---- reading ---- */
 
 static int keep_text(weft_gate_rules *self, const weft_json *row, const char *name, const char **ret) {
@@ -198,6 +230,17 @@ static int keep_text(weft_gate_rules *self, const weft_json *row, const char *na
     copy[text.len] = '\0';
     *ret = copy;
     return 0;
+}
+
+/* With blanks between them, as callers have them; people also write commas, as for a token. */
+static int keep_scopes(weft_gate_rules *self, const weft_json *row, const char **ret) {
+    const char *text = NULL;
+    int r = keep_text(self, row, "scopes", &text);
+    for (char *at = (char *) (uintptr_t) text; r >= 0 && at && (at = strchr(at, ','));)
+        *at = ' ';
+    if (text)
+        *ret = text;
+    return r;
 }
 
 static int keep_texts(weft_gate_rules *self, const weft_json *row, const char *name, const char *const **ret) {
@@ -234,7 +277,7 @@ static int read_gate_rule(weft_gate_rules *self, const weft_json *row, gate_rule
     if (r >= 0)
         r = keep_text(self, row, "token", &ret->token);
     if (r >= 0)
-        r = keep_text(self, row, "scopes", &ret->scopes);
+        r = keep_scopes(self, row, &ret->scopes);
     if (r >= 0)
         r = keep_texts(self, row, "methods", &ret->methods);
     if (r >= 0)
@@ -306,6 +349,36 @@ weft_gate_rules_stats weft__gate_rules_stats(const weft_gate_rules *self) {
 
 size_t weft__gate_rules_count(const weft_gate_rules *self) {
     return self->count;
+}
+
+static void tell_unknown(const gate_rule *rule, const char *member, const char *const *patterns, const weft_json *methods,
+                         weft_service *service, weft_gate_unknown *tell, void *ctx) {
+    for (; patterns && *patterns; patterns++) {
+        bool any = weft_service_find(service, *patterns) != NULL; /* also one that is not shown */
+        for (weft_iter it = weft_iterate(methods); !any && weft_next(&it);)
+            any = is_text_like(*patterns, weft_get_str(&it.value, "name", ""));
+        if (!any)
+            tell(ctx, rule->index, member, *patterns);
+    }
+}
+
+int weft__gate_rules_unknown(const weft_gate_rules *self, weft_service *service, weft_gate_unknown *tell, void *ctx) {
+    char *text = NULL;
+    size_t len;
+    weft_doc *doc = NULL;
+    if (!self->count)
+        return 0;
+    int r = weft_service_discover(service, &text, &len);
+    if (r >= 0)
+        r = weft_doc_parse(text, len, self->alloc, &doc);
+    weft_json methods = r < 0 ? (weft_json){0} : weft_get(weft_doc_root(doc), "methods");
+    for (size_t i = 0; r >= 0 && i < self->count; i++) {
+        tell_unknown(&self->rules[i], "methods", self->rules[i].methods, &methods, service, tell, ctx);
+        tell_unknown(&self->rules[i], "allow", self->rules[i].allow, &methods, service, tell, ctx);
+    }
+    weft_doc_free(doc);
+    weft_text_free(text, self->alloc);
+    return r < 0 ? r : 0;
 }
 
 bool weft__gate_rules_sign(const weft_gate_rules *self) {

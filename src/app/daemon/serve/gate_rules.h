@@ -20,6 +20,10 @@ weft_gate_rules *weft__gate_rules_free(weft_gate_rules *rules);
 size_t weft__gate_rules_count(const weft_gate_rules *rules);
 /* Does one of them ask for signatures at all? */
 bool weft__gate_rules_sign(const weft_gate_rules *rules);
+/* Tell of each pattern of "methods" and "allow" that is like none of the service's methods: it may be misspelt. The service
+ * has the allocator of the rules. */
+typedef void weft_gate_unknown(void *ctx, size_t index, const char *member, const char *pattern);
+int weft__gate_rules_unknown(const weft_gate_rules *rules, weft_service *service, weft_gate_unknown *tell, void *ctx);
 /* For weft_signatures_opts.required; ctx is the rules. */
 bool weft__gate_rules_required(void *ctx, const weft_gate_request *request);
 /* Requests and notifications that were refused so far, by what the rule asked. */
@@ -29,6 +33,9 @@ typedef struct weft_gate_rules_stats {
 weft_gate_rules_stats weft__gate_rules_stats(const weft_gate_rules *rules);
 /* Sizes, allow-lists and rates. Comes behind the gate of signatures: who has signed is who the rules see. Borrowed. */
 const weft_gate *weft__gate_rules_gate(weft_gate_rules *rules);
+/* The same for who asks by a path for what this method gives: 0; -EACCES: an allow-list does not have it; -ENOKEY: it must
+ * be signed; -EBUSY: too often, and not before *ret_wait_ms. */
+int weft__gate_rules_path(weft_gate_rules *rules, const weft_identity *who, const char *method, int64_t *ret_wait_ms);
 /* The largest message for all connections of an endpoint, whoever they are; 0: no rule says. By the rules that name no
  * dialect (NULL), or by those that name this one. */
 size_t weft__gate_rules_max_body(const weft_gate_rules *rules, const char *url, const char *dialect);

@@ -127,6 +127,18 @@ void weft__serve_gates_counts(const weft_serve_gates *self, weft_gate_counts *re
                               .methods = rules.methods};
 }
 
+static void warn_unknown(void *ctx, size_t index, const char *member, const char *pattern) {
+    weft__warn(ctx, "weft serve: gates[%zu].%s: there is no method like \"%.100s\"", index, member, pattern);
+}
+
+void weft__serve_gates_warn(const weft_serve_gates *self, const weft_app *app, weft_service *service) {
+    weft__gate_rules_unknown(self->rules, service, warn_unknown, (void *) (uintptr_t) app);
+}
+
+int weft__serve_gates_path(weft_serve_gates *self, const weft_identity *who, const char *method, int64_t *ret_wait_ms) {
+    return weft__gate_rules_path(self->rules, who, method, ret_wait_ms);
+}
+
 void weft__serve_gates_limit(const weft_serve_gates *self, const char *url, weft_listen_opts *opts) {
     opts->max_body = weft__gate_rules_max_body(self->rules, url, NULL);
     opts->dialect_max_body = weft__gate_rules_max_body(self->rules, url, opts->dialect);

@@ -15,6 +15,10 @@ weft_serve_gates *weft__serve_gates_free(weft_serve_gates *self);
 const weft_gate *const *weft__serve_gates_list(weft_serve_gates *self, const weft_gate *const *others);
 /* What they have let pass and refused so far. */
 void weft__serve_gates_counts(const weft_serve_gates *self, weft_gate_counts *ret);
+/* Warn of patterns that no method of the service is like. */
+void weft__serve_gates_warn(const weft_serve_gates *self, const weft_app *app, weft_service *service);
+/* For weft_hub_host.path. */
+int weft__serve_gates_path(weft_serve_gates *self, const weft_identity *who, const char *method, int64_t *ret_wait_ms);
 /* The largest messages on connections of this URL, which speak opts->dialect at first. */
 void weft__serve_gates_limit(const weft_serve_gates *self, const char *url, weft_listen_opts *opts);
 

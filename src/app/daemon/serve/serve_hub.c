@@ -343,6 +343,11 @@ static void count_gates(void *ctx, weft_gate_counts *ret) {
     weft__serve_gates_counts(self->opts.gates, ret);
 }
 
+static int ask_gates_of_path(void *ctx, const weft_identity *who, const char *method, int64_t *ret_wait_ms) {
+    const weft_serve_hub *self = ctx;
+    return weft__serve_gates_path(self->opts.gates, who, method, ret_wait_ms);
+}
+
 weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub **ret) {
     weft_serve_hub *self = weft__zalloc(NULL, sizeof *self);
     if (!self) {
@@ -361,6 +366,7 @@ weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub *
                                  .flag = read_flag,
                                  .store_size = weft__store_has_files(opts->kind) ? store_size : NULL,
                                  .gates = count_gates,
+                                 .path = ask_gates_of_path,
                                  .ctx = self};
     self->hub.host = &self->host;
     self->request_log = weft__request_log(&opts->daemon->log);

@@ -18,11 +18,11 @@ typedef struct weft_serve_hub_opts {
     weft_loop *loop;
     weft_daemon *daemon;
     const weft_serve_settings *how;
-    const weft_store_kind *kind;   /* of the journal; what does not last ends with us */
-    weft_store *store;             /* open already, and taken, also on failure; NULL: it is to be opened */
-    const char *name;              /* what other hubs of the journal call this one; NULL: there are none */
-    const weft_serve_gates *gates; /* for their figures */
-    struct weft_relay *relay;      /* the journal is its copy of other hubs'; NULL: it is ours */
+    const weft_store_kind *kind; /* of the journal; what does not last ends with us */
+    weft_store *store;           /* open already, and taken, also on failure; NULL: it is to be opened */
+    const char *name;            /* what other hubs of the journal call this one; NULL: there are none */
+    weft_serve_gates *gates;     /* for their figures, and for paths */
+    struct weft_relay *relay;    /* the journal is its copy of other hubs'; NULL: it is ours */
     /* A client asked the daemon to stop; from the loop. */
     void (*on_stop)(void *ctx, bool force);
     void *ctx;

@@ -270,6 +270,7 @@ static weft_exit open_and_serve(weft_serving *self) {
         status = weft__serving_listen(self);
     if (status)
         return status;
+    weft__serve_gates_warn(self->gates, self->app, self->service);
     if (self->forward)
         weft__forward_serve(self->forward, self->server);
     if (self->how->pair_keep)
