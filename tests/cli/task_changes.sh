@@ -15,6 +15,12 @@ git add .
 git -c user.name=a -c user.email=a@example.org commit -qm first
 hub one
 
+for word in diff undo merge open review; do
+    weft task $word
+    exits "$word before there is a task" 5
+    like "and what to do" "weft task submit" "$err"
+done
+
 # ---- what it changed ----
 weft task submit --wait 'echo said; echo 4 >>a; mkdir d; echo new >d/n; chmod +x other'
 is "what it said" said "$out"
