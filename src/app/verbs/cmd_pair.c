@@ -78,8 +78,10 @@ static void show_start(const weft_app *app, const weft_json *answer) {
     put_fingerprint(to, weft_get_str(answer, "fingerprint", ""));
     fprintf(to, "\nIt will be able to: %s. The code works once, for five minutes.\n", weft_get_str(answer, "scopes", ""));
     if (height && height < rows)
-        fprintf(to, "This terminal has %d rows, and the code needs %d with this text: make it\nhigher, or its letters smaller.\n",
-                height, rows);
+        fprintf(
+            to,
+            "This terminal has %d rows, and the code needs %d with this text: make it\nhigher, or its letters smaller.\n",
+            height, rows);
     fflush(to);
 }
 
