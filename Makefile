@@ -9,7 +9,7 @@ CMAKE  = cmake -S . -G Ninja -B
 NINJA  = cmake --build
 CLANG  = -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DWEFT_TESTS=ON
 
-.PHONY: help run build test bench soak fuzz asan ubsan tsan portable lint format install clean
+.PHONY: help run build test bench soak fuzz asan ubsan tsan portable lint format install uninstall clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -72,6 +72,10 @@ format: ## rewrite the sources with clang-format
 
 install: build ## install below PREFIX (/usr/local); DESTDIR is put before it
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
+	@if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" -eq 0 ] && command -v ldconfig >/dev/null; then ldconfig; fi
+
+uninstall: ## remove what "make install" installed, with the same DESTDIR
+	@tools/uninstall.sh build "$(DESTDIR)"
 	@if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" -eq 0 ] && command -v ldconfig >/dev/null; then ldconfig; fi
 
 clean: ## remove what was built, except the tools and the fuzzing corpus

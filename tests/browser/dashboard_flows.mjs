@@ -1,10 +1,11 @@
 #!/usr/bin/env node
 /* The dashboard against the real hub: submit, watch, answer in one tab and see it in another, reload in the middle, a hub that is killed
  * and comes back, what is refused offline, failures, changes and undo, files, the preview. */
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
-import { follow } from '../interop/hub.mjs';
+import { follow, weft } from '../interop/hub.mjs';
 import { same, test } from '../interop/kit.mjs';
 import { PHONE, check, checkSilence, chromium, openPage, openTab, patiently, run, startHub } from './dashboard_kit.mjs';
 
@@ -157,8 +158,11 @@ test('what fails in a dialog is said in front of it; a screen that did not come 
     const other = await openPage(browser, hub, '#/tasks');
     await hub.stop('SIGKILL');
     await page.locator('.connection', { hasText: 'offline' }).waitFor();
+    const place = () => page.evaluate(() => getComputedStyle(document.querySelector('dialog .compose')).padding);
+    const before = await place();
     await page.locator('dialog .primary').click();
     await page.getByText('there is no connection to the hub').waitFor();
+    same(await place(), before, 'the space around the form, with a message');
     await page.getByRole('button', { name: 'Close this message' }).click();
     check(await page.getByRole('dialog', { name: 'New task' }).isVisible(), 'the form is still there');
     await page.keyboard.press('Escape');
@@ -249,6 +253,14 @@ test('files: the tree, a file with numbers', async () => {
     await page.context().close();
 });
 
+test('files: a file that is not there says so, beside the tree', async () => {
+    fs.writeFileSync(path.join(hub.folder, 'there.txt'), 'x\n');
+    const page = await openPage(browser, hub, '#/files/no/such/file.txt');
+    await page.getByText('no/such/file.txt cannot be shown').waitFor();
+    check(await page.locator('.pane-list a').count() > 0, 'the tree is there');
+    await page.context().close();
+});
+
 test('preview: a page of the project, its console, an error with its line, back and forward', async () => {
     fs.writeFileSync(path.join(hub.folder, 'index.html'), '<!doctype html><link rel="stylesheet" href="a.css"><h1>First</h1><a href="/two.html">next</a><script src="a.js"></script>');
     fs.writeFileSync(path.join(hub.folder, 'a.css'), 'h1 { color: rgb(1, 2, 3); }');
@@ -276,7 +288,7 @@ test('preview: a page of the project, its console, an error with its line, back 
 });
 
 test('a token that may only look sees no buttons that it cannot use', async () => {
-    const { call } = await follow(hub);
+    const { call, event } = await follow(hub);
     await call('token.add', { name: 'looker', scopes: 'read' });
     await call('token.revoke', { name: 'looker' });
     const { token } = await call('token.add', { name: 'looker', scopes: 'read' });
@@ -285,11 +297,42 @@ test('a token that may only look sees no buttons that it cannot use', async () =
     await page.getByText('This login may look, not answer').waitFor();
     same(await page.getByRole('button', { name: 'Allow once' }).count(), 0);
     await call('task.cancel', { taskId });
+    const { taskId: failed } = await call('task.submit', { prompt: 'fail' });
+    const { data: { sessionId } } = await event(one => one.type === 'task.queued' && one.data.taskId === failed, 'the failure');
+    const shown = name => page.getByRole('button', { name }).filter({ visible: true }).count();
+    await page.locator('.inbox-row', { hasText: 'failed' }).first().locator('a').click();
+    await page.locator('.card.failure').waitFor();
+    for (const name of ['Try again', 'Mark as seen'])
+        same(await shown(name), 0, name);
+    await page.goto(`http://${hub.host}/#/sessions`);
+    await page.locator('.session-row').first().waitFor();
+    same(await shown('New task'), 0, 'a new task, from Sessions');
+    await page.goto(`http://${hub.host}/#/tasks`);
+    await page.locator('.task-prompt').first().waitFor();
+    same([await shown('New task'), await page.getByRole('checkbox').filter({ visible: true }).count()], [0, 0], 'a new task, and tasks to cancel');
+    await page.goto(`http://${hub.host}/#/session/${sessionId}`);
+    await page.locator('.turn-end').waitFor();
+    same(await page.getByLabel('Say more').isVisible(), false, 'a box to say more');
+    await call('session.close', { sessionId });
+    await page.getByText('This session is closed').waitFor();
+    same(await shown('Resume it'), 0, 'a closed session');
+    await call('task.seen', { taskIds: [failed] });
     await page.goto(`http://${hub.host}/#/devices`);
     await page.reload();
     await page.waitForSelector('body[data-connection=live]');
     await page.getByText('Connected now').or(page.getByText('The connections cannot be listed')).waitFor();
     same(await page.getByRole('button', { name: 'Make a token' }).isVisible(), false, 'a token may be made');
+    await page.context().close();
+});
+
+test('no gates yet: the commands that the page shows, pasted into a shell, are what it takes', async () => {
+    const page = await openPage(browser, hub, '#/gated');
+    await page.getByText('No gate is configured').waitFor();
+    const commands = await page.locator('.empty .command code').allTextContents();
+    for (const command of commands.slice(0, 2))
+        execFileSync('/bin/sh', ['-c', command], { cwd: hub.folder, stdio: 'pipe', env: { ...hub.env, PATH: `${path.dirname(weft)}:${hub.env.PATH}` } });
+    await page.reload();
+    await page.getByText('No gated task yet').waitFor();
     await page.context().close();
 });
 

@@ -281,6 +281,16 @@ test('health: figures, charts, errors by their reason', async () => {
 
 test('devices: a token is made, used, and revoked while its page is open', async () => {
     const page = await openPage(browser, hub, '#/devices');
+    const long = 'm'.repeat(64);
+    await call('token.add', { name: long, scopes: 'read' });
+    await page.reload();
+    const revoke = page.getByRole('row', { name: long }).getByRole('button');
+    await revoke.waitFor();
+    check(await revoke.evaluate(el => el.getBoundingClientRect().right <= el.closest('.scroller').getBoundingClientRect().right), 'the longest name leaves room for its button');
+    await call('token.revoke', { name: long });
+    await page.getByLabel('Name').fill('my tablet!');
+    await page.getByRole('button', { name: 'Make a token' }).click();
+    check(/letters, digits/.test((await page.getByLabel('Name').getAttribute('title')) ?? ''), 'which names there are is said');
     await page.getByLabel('Name').fill('tablet');
     await page.getByRole('button', { name: 'Make a token' }).click();
     const token = await page.locator('.secret').textContent();

@@ -152,6 +152,11 @@ until_true started_twice && pass
 kill -TERM "$follower"
 wait "$follower"
 
+# ---- at a terminal ----
+person 'the hub started=>\x03' "$program" events -f
+exits "Ctrl-C ends it" 0
+is "the shell's next line is not behind the ^C" '\n' "$(tail -c 1 "$kit_said/out" | od -An -c | tr -d ' ')"
+
 # ---- nobody reads ----
 run bash -c 'timeout 120 "$0" events | head -n 1' "$weft"
 like "a pipe that is closed" "the hub started" "$out"

@@ -111,6 +111,7 @@ like "is told" "built in" "$err"
 weft build --backend
 is "none is configured" 5 "$rc"
 like "and which key it is" "build.backend" "$err"
+like "and what to type" "weft config set build.backend '[\"make\"]'" "$err"
 weft build now
 is "no arguments" 2 "$rc"
 

@@ -149,4 +149,18 @@ check "find_package() finds it" cmake -S "$there/project" -B "$there/project/bui
 check "a CMake project builds" cmake --build "$there/project/build"
 check "its shared program runs" "$there/project/build/use_shared"
 check "its static program runs" env -u LD_LIBRARY_PATH "$there/project/build/use_static"
+
+# ---- and gone again ----
+check "install once more" env DESTDIR="$there/again" cmake --install "$BUILD" --prefix /opt/weft
+touch "$there/again/opt/weft/bin/somebody-elses" "$there/again/opt/weft/include/weft/theirs.h"
+check "uninstall" "$SOURCE/tools/uninstall.sh" "$BUILD" "$there/again"
+is_gone() {
+    [ "$(cd "$there/again" && find . ! -type d | sort | tr '\n' ' ')" = "./opt/weft/bin/somebody-elses ./opt/weft/include/weft/theirs.h " ] &&
+        [ -z "$(find "$there/again/opt/weft/share" "$there/again/opt/weft/lib" -name weft)" ]
+}
+check "it removes what is Weft's, and nothing else" is_gone
+refuses() {
+    ! "$SOURCE/tools/uninstall.sh" "$BUILD" "$there/again"
+}
+check "a second time there is no list" refuses
 close

@@ -77,6 +77,11 @@ person "" "$program" pair --address 127.0.0.1 --no-wait
 exits "at a terminal" 0
 like "the code is drawn" "▀" "$out"
 like "and the link is there" "/pair?code=" "$out"
+unlike "a height that is not known is no matter" "make it" "$out"
+person "" sh -c "stty rows 24 cols 80; exec '$program' pair --address 127.0.0.1 --no-wait"
+like "a code that does not fit" "This terminal has 24 rows, and the code needs" "$out"
+person "" sh -c "stty rows 50 cols 80; exec '$program' pair --address 127.0.0.1 --no-wait"
+unlike "one that fits" "make it" "$out"
 
 weft pair --off
 exits "off" 0

@@ -94,6 +94,9 @@ like "a plan that was wanted runs" "completed: 4 of 4 tasks completed" "$out"
 person '[y/N]=>\n' "$program" plan add a README
 exits "the default is no" 0
 like "it is left alone" "It does not run" "$out"
+person '[y/N]=>\x03' "$program" plan add a README
+exits "Ctrl-C instead of an answer" 130
+like "what becomes of the plan, in a line of its own" $'\nIt does not run. To run it: weft plan run plan_' "${out//$'\r'/}"
 weft call run_plan '{"plan":{"tasks":[{"id":"a","type":"testing","description":"ask"}]},"options":{"wait":false}}'
 weft plan list
 like "an agent's question does not end a plan" "running" "$out"

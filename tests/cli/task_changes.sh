@@ -15,6 +15,12 @@ git add .
 git -c user.name=a -c user.email=a@example.org commit -qm first
 hub one
 
+for word in diff undo merge open review; do
+    weft task $word
+    exits "$word before there is a task" 5
+    like "and what to do" "weft task submit" "$err"
+done
+
 # ---- what it changed ----
 weft task submit --wait 'echo said; echo 4 >>a; mkdir d; echo new >d/n; chmod +x other'
 is "what it said" said "$out"
@@ -88,6 +94,13 @@ like "without git's own repository" $'-x\n+y' "$out"
 weft task undo
 is "undo without a repository" x "$(cat x)"
 [ ! -e .git ] && pass || fail "no repository is made" "$(ls -a)"
+weft task submit 'touch begun; while :; do sleep 0.1; done'
+slow=$out
+until_true test -e begun
+weft task undo "$slow"
+exits "not while it runs" 8
+like "and what to do" "weft task watch" "$err"
+weft task cancel "$slow"
 "$program" stop >/dev/null 2>&1
 
 # ---- switched off ----

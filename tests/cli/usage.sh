@@ -118,7 +118,10 @@ mistake "a URL that is none" 'needs a port' call tcp://localhost m
 mistake "a scheme that is none" 'a URL begins with' call ftp://localhost/ m
 mistake "a host and port" 'did you mean tcp://localhost:4000?' ping localhost:4000
 mistake "a host and port before a method" 'did you mean tcp://localhost:4000?' call localhost:4000 ping
-mistake "ping of a word" 'is not a URL' ping word
+mistake "ping of a word" '"word" is not a URL' ping word
+for verb in ping top listen bench methods; do
+    mistake "$verb of two URLs" 'unexpected argument "unix:b"; one URL is enough' $verb unix:a unix:b
+done
 mistake "serve with an argument" '--listen URL' serve unix:/tmp/x
 mistake "start with an argument" '--listen URL' start unix:/tmp/x
 mistake "start on stdio" 'stdio: cannot' start --listen stdio:

@@ -135,6 +135,7 @@ def on_a_terminal():
         os.close(leader)
         text = shown.decode()
         assert text.startswith("\033[?1049h") and text.rstrip().endswith("\033[?1049l"), text[-200:]
+        assert "\033[?7l" in text.split("\033[H")[0] and "\033[?7h" in text.split("\033[H")[-1], "a narrow terminal cuts lines"
         for screen in text.split("\033[H")[2:-1]:
             lines = [re.sub(r"\033\[[0-9?]*[a-zA-Z]", "", line) for line in screen.replace("\r", "").split("\n")]
             assert len(lines) <= 10 and all(len(line) <= 80 for line in lines), lines

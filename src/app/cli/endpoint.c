@@ -30,6 +30,14 @@ bool weft__is_url(const char *arg) {
     return weft__transport_of(NULL, arg) || strncmp(arg, "../", 3) == 0 || strstr(arg, "://") || is_host_and_port(arg);
 }
 
+weft_exit weft__only_url_check(const weft_app *app) {
+    if (app->arg_count && !weft__is_url(app->args[0]))
+        return weft__misused(app, "\"%s\" is not a URL", app->args[0]);
+    if (app->arg_count > 1)
+        return weft__misused(app, "unexpected argument \"%s\"; one URL is enough", app->args[1]);
+    return WEFT_DONE;
+}
+
 bool weft__is_stdio(const char *url) {
     const weft_transport *transport = weft__transport_of(NULL, url);
     return transport && transport->scheme.flags & WEFT_OUR_STDIO;

@@ -7,6 +7,8 @@
 
 /* Does this argument say where to go, or try to? A method name never does. */
 bool weft__is_url(const char *arg);
+/* For verbs that take a URL and nothing else. A mistake is explained. */
+weft_exit weft__only_url_check(const weft_app *app);
 /* Is it a URL of our own standard input and output? */
 bool weft__is_stdio(const char *url);
 /* Check a URL that was typed. A mistake is explained. */

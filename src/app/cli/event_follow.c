@@ -340,8 +340,11 @@ static void on_followed_signal(void *ctx) {
         return;
     if (self->opts.on_signal)
         self->opts.on_signal(self->opts.ctx);
-    else
+    else {
+        if (self->app->err.terminal)
+            fputc('\n', self->app->err.file); /* behind the ^C of the terminal */
         weft__event_follow_end(self, WEFT_DONE);
+    }
 }
 
 /* The terminal is gone. */

@@ -53,6 +53,7 @@ static const char *next_after_error(const weft_error *error) {
         const char *reason, *next;
     } rows[] = {
         {"taskNotFound", "\"weft task list\" shows which there are."},
+        {"taskNotEnded", "Wait for its end (\"weft task watch ID\"), or cancel it."},
         {"taskNotCancellable", "It has ended already: \"weft task get ID\" shows how."},
         {"queueFull", "Wait until some have ended (\"weft task list\"), or cancel one."},
         {"subsystemUnavailable", "\"weft status\" and \"weft logs\" say what did not start."},

@@ -27,6 +27,11 @@ int weft__screen_width(const weft_screen *screen) {
     return size.ws_col;
 }
 
+int weft__screen_height(const weft_screen *screen) {
+    struct winsize size = {0};
+    return ioctl(fileno(screen->file), TIOCGWINSZ, &size) < 0 ? 0 : size.ws_row;
+}
+
 void weft__ink(const weft_screen *screen, const char *colour) {
     if (screen->colour)
         fprintf(screen->file, "\x1b[%sm", colour);

@@ -16,6 +16,8 @@ typedef struct weft_screen {
 
 weft_screen weft__screen(FILE *file);
 int weft__screen_width(const weft_screen *screen);
+/* How many rows it has; 0: not known. */
+int weft__screen_height(const weft_screen *screen);
 
 /* The colours in use, as the numbers of ECMA-48's SGR. */
 #define WEFT_INK_NAME "34"

@@ -344,8 +344,8 @@ static weft_exit run_bench(weft_app *app) {
         return weft__fail(app, WEFT_FAILED, NULL, "out of memory");
     self->app = app;
     weft_exit status = read_settings(self);
-    if (status == WEFT_DONE && (app->arg_count > 1 || (app->arg_count && !weft__is_url(app->args[0]))))
-        status = weft__misused(app, "\"%s\" is not a URL", app->args[app->arg_count - 1]);
+    if (status == WEFT_DONE)
+        status = weft__only_url_check(app);
     if (status == WEFT_DONE)
         status = weft__target_take(app, &self->target);
     if (status == WEFT_DONE)

@@ -100,6 +100,10 @@ static weft_exit build_on(weft_app *app, weft_connection *connection) {
         return weft__connection_fail(connection, method, r);
     if (answer.error && is_build_failure(answer.error))
         return put_failed(app, answer.error);
+    if (answer.error && strcmp(weft_get_str(&answer.error->data, "reason", ""), "buildNotConfigured") == 0)
+        return weft__fail_plainly(app, method, answer.error,
+                                  how->backend ? "For example: weft config set build.backend '[\"make\"]'; weft reload"
+                                               : "For example: weft config set build.command '[\"make\"]'; weft reload");
     if (answer.error)
         return weft__hub_call_refused(app, method, answer.error);
     return put_built(app, answer.result);

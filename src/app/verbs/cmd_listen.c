@@ -143,9 +143,9 @@ static weft_exit listen_on(listening *self) {
 static weft_exit run_listen(weft_app *app) {
     const settings *how = app->settings;
     listening self = {.app = app, .left = how->count ? how->count : -1};
-    if (app->arg_count > 1 || (app->arg_count && !weft__is_url(app->args[0])))
-        return weft__misused(app, "\"%s\" is not a URL", app->args[app->arg_count - 1]);
-    weft_exit status = weft__target_take(app, &self.target);
+    weft_exit status = weft__only_url_check(app);
+    if (status == WEFT_DONE)
+        status = weft__target_take(app, &self.target);
     if (status == WEFT_DONE)
         status = listen_on(&self);
     weft__target_done(&self.target);

@@ -88,9 +88,9 @@ static weft_exit list_methods(weft_connection *connection, weft_app *app) {
 
 static weft_exit run_methods(weft_app *app) {
     weft_connection connection = {0};
-    if (app->arg_count > 1 || (app->arg_count && !weft__is_url(app->args[0])))
-        return weft__misused(app, "unexpected argument \"%s\"", app->args[app->arg_count - 1]);
-    weft_exit status = weft__connection_open(app, &connection);
+    weft_exit status = weft__only_url_check(app);
+    if (status == WEFT_DONE)
+        status = weft__connection_open(app, &connection);
     if (status == WEFT_DONE)
         status = list_methods(&connection, app);
     weft__connection_done(&connection);

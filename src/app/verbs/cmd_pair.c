@@ -22,6 +22,8 @@ typedef struct settings {
 
 /* How often the hub is asked whether the device has come. */
 #define ASK_MS 500
+/* Above and below the code: blank lines, sentences, a link of two lines, the fingerprint, the cursor's line. */
+#define ROWS_OF_TEXT 11
 
 static volatile sig_atomic_t interrupted;
 
@@ -42,15 +44,21 @@ static void put_fingerprint(FILE *to, const char *hex) {
     }
 }
 
-static void put_code(const weft_app *app, const char *link) {
+/* How many rows the code needs together with what is said about it; 0: no code is shown. */
+static int put_code(const weft_app *app, const char *link) {
     weft_buf drawn = {0};
+    int rows = 0;
     if (app->err.terminal && weft__qr_draw(link, app->err.colour, &drawn) >= 0) {
         fputc('\n', app->err.file);
         fwrite(weft__buf_head(&drawn), 1, weft__buf_len(&drawn), app->err.file);
         fputc('\n', app->err.file);
         fflush(app->err.file);
+        for (size_t i = 0; i < weft__buf_len(&drawn); i++)
+            rows += weft__buf_head(&drawn)[i] == '\n';
+        rows += ROWS_OF_TEXT;
     }
     weft__buf_done(&drawn, NULL);
+    return rows;
 }
 
 static void show_start(const weft_app *app, const weft_json *answer) {
@@ -60,7 +68,7 @@ static void show_start(const weft_app *app, const weft_json *answer) {
         weft__put_line(&app->out, weft_copy(answer));
         return;
     }
-    put_code(app, link);
+    int rows = put_code(app, link), height = weft__screen_height(&app->err);
     fputs("Scan the code with the phone, or open this address there:\n", to);
     fflush(to);
     fprintf(app->out.file, "%s\n", link);
@@ -69,6 +77,11 @@ static void show_start(const weft_app *app, const weft_json *answer) {
                 "certificate and asks; go on if it is this one:\n      ");
     put_fingerprint(to, weft_get_str(answer, "fingerprint", ""));
     fprintf(to, "\nIt will be able to: %s. The code works once, for five minutes.\n", weft_get_str(answer, "scopes", ""));
+    if (height && height < rows)
+        fprintf(
+            to,
+            "This terminal has %d rows, and the code needs %d with this text: make it\nhigher, or its letters smaller.\n",
+            height, rows);
     fflush(to);
 }
 

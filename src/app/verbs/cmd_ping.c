@@ -53,9 +53,9 @@ static weft_exit run_ping(weft_app *app) {
     weft_connection connection = {0};
     times all = {0};
     int64_t count = how->count ? how->count : 1;
-    if (app->arg_count > 1 || (app->arg_count && !weft__is_url(app->args[0])))
-        return weft__misused(app, "\"%s\" is not a URL", app->args[app->arg_count - 1]);
-    weft_exit status = weft__connection_open(app, &connection);
+    weft_exit status = weft__only_url_check(app);
+    if (status == WEFT_DONE)
+        status = weft__connection_open(app, &connection);
     for (int64_t i = 1; i <= count && status == WEFT_DONE; i++)
         status = ping_once(&connection, i, &all);
     if (all.answered > 1 && !app->common.json)

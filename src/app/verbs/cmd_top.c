@@ -366,11 +366,12 @@ static int open_top(top *self) {
     return weft_connect_on(self->loop, self->target.url, &opts, &self->peer, &self->target.trouble);
 }
 
-/* The terminal's other screen, without a cursor; what was on it comes back. */
+/* The terminal's other screen, without a cursor; what was on it comes back. Lines that are too long are cut, not continued:
+ * the first rows would be pushed off a narrow screen. */
 static void use_full_screen(const top *self, bool begin) {
     if (!self->full_screen)
         return;
-    fputs(begin ? "\033[?1049h\033[?25l\033[H\033[J" : "\033[?25h\033[?1049l", self->app->out.file);
+    fputs(begin ? "\033[?1049h\033[?25l\033[?7l\033[H\033[J" : "\033[?7h\033[?25h\033[?1049l", self->app->out.file);
     fflush(self->app->out.file);
 }
 
@@ -389,11 +390,11 @@ static void close_top(top *self) {
 
 static weft_exit run_top(weft_app *app) {
     top self = {.app = app, .how = app->settings};
-    if (app->arg_count > 1 || (app->arg_count && !weft__is_url(app->args[0])))
-        return weft__misused(app, "\"%s\" is not a URL", app->args[app->arg_count - 1]);
-    if (app->arg_count && self.how->url)
-        return weft__misused(app, "one hub at a time: --url, or \"%s\"", app->args[0]);
-    weft_exit status = weft__hub_call_target(app, app->arg_count ? app->args[0] : self.how->url, &self.target);
+    weft_exit status = weft__only_url_check(app);
+    if (status == WEFT_DONE && app->arg_count && self.how->url)
+        status = weft__misused(app, "one hub at a time: --url, or \"%s\"", app->args[0]);
+    if (status == WEFT_DONE)
+        status = weft__hub_call_target(app, app->arg_count ? app->args[0] : self.how->url, &self.target);
     if (status) {
         weft__target_done(&self.target);
         return status;

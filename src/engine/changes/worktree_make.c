@@ -340,7 +340,9 @@ bool weft__snap_worktree(snap *s, snap_worktree *tree) {
     if (!weft__snap_find(s))
         return false;
     if (!s->own->place.git)
-        return weft__snap_refuse(s, -EREMOTEIO, "this folder is not in a git repository, so there are no worktrees");
+        return weft__snap_refuse(s, -EREMOTEIO,
+                                 "this folder is not in a git repository, so there are no worktrees; \"git init\" and a "
+                                 "first commit make it one");
     if (*s->own->place.repository.prefix)
         return weft__snap_refuse(s, -EREMOTEIO,
                                  "the project's folder is not the top of its repository, and worktrees are made only there");

@@ -120,6 +120,7 @@ effect(() => {
 });
 effect(() => {
     const who = hub.who.value;
+    document.body.classList.toggle('only-looks', !hub.may('work'));
     const project = document.querySelector('.brand-project');
     setText(project, who?.project ?? '');
     project.title = clean(who?.folder ?? '');

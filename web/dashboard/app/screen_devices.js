@@ -40,7 +40,7 @@ export function screen(ctx) {
 
     /* ---- a new token: its secret is shown once ---- */
 
-    const name = h('input', { type: 'text', maxlength: '64', pattern: '[A-Za-z0-9._\\-]{1,64}' });
+    const name = h('input', { type: 'text', maxlength: '64', pattern: '[A-Za-z0-9._\\-]{1,64}', title: '1 to 64 letters, digits, dots, dashes and underscores' });
     const scopes = select(SCOPES, 'read work'), expires = select(EXPIRES, '2592000');
     const add = button('Make a token', 'No token was made', async () => {
         if (!name.value || !name.reportValidity())

@@ -185,14 +185,14 @@ export function screen(ctx) {
     }
     async function load() {
         try {
-            await Promise.all([path ? tree.reveal(path) : tree.expand(''), refreshGit()]);
+            await Promise.all([path ? tree.reveal(path).catch(() => tree.expand('')) : tree.expand(''), refreshGit()]); /* a file that is gone says so itself */
             tree.current = path;
             tree.show();
             if (path)
                 showFile();
             if (!tree.rows().length) {
                 el.className = 'inbox is-empty';
-                fill(el, empty('The folder is empty', 'What agents write in the project\u2019s folder is shown here.', [['Let the demo agent write a file.', button('Write a file', '', () => ctx.compose({ prompt: 'write a file' }))]]));
+                fill(el, empty('The folder is empty', 'What agents write in the project\u2019s folder is shown here.', [['Let the demo agent write a file.', button('Write a file', '', () => ctx.compose({ prompt: 'write a file' }), { needs: 'work' })]]));
             }
         } catch (error) {
             fill(pane, errorBox(explain('The files cannot be listed', error)));

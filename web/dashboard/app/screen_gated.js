@@ -12,7 +12,7 @@ const stageOf = one => one.stopping ? 'it is being cancelled' : one.phase === 'g
 const tries = one => `iteration ${one.iteration} of ${one.maxIterations}`;
 const fileLink = path => `#/files/${path.split('/').map(encodeURIComponent).join('/')}`;
 
-const newButton = ctx => button('New gated task', 'No task was made', () => ctx.compose({ gated: true }), { kind: 'primary', iconName: 'plus' });
+const newButton = ctx => button('New gated task', 'No task was made', () => ctx.compose({ gated: true }), { kind: 'primary', iconName: 'plus', needs: 'work' });
 
 export function screen(ctx) {
     return ctx.rest[0] ? oneOf(ctx, ctx.rest[0]) : all(ctx);
@@ -21,7 +21,7 @@ export function screen(ctx) {
 /* ---- all ---- */
 
 const teachGates = () => empty('No gate is configured', 'A gate is a command of yours that says whether the work is done: its exit status 0 passes. With gates an agent works, the gates run, and it works again with what they found, until all pass.', [
-    ['Name your gates in ~/.config/weft/config.json:', '{"tasks": {"gates": {"test": ["make", "test"]}}}'], ['Let the hub read it:', 'weft reload'],
+    ['Name your gates, in the project\u2019s folder:', 'weft config set tasks.gates.test \'["make", "test"]\''], ['Let the hub read it:', 'weft reload'],
     ['Send a task, here or on the command line:', 'weft task submit --gate test --wait "make the failing test pass"']]);
 const teachTask = ctx => empty('No gated task yet', `An agent works until the gates pass. There ${ctx.model.gated.gates.length === 1 ? 'is one' : 'are'}: ${ctx.model.gated.gates.join(', ')}.`, [
     ['Choose the gates when you write a task:', newButton(ctx)], ['Or on the command line:', `weft task submit --gate ${ctx.model.gated.gates[0]} --wait "make the failing test pass"`]]);
@@ -40,7 +40,7 @@ function all(ctx) {
             return;
         const focused = links().indexOf(document.activeElement);
         shown = now;
-        fill(ctx.tools, gates.length > 0 && ctx.hub.may('work') && newButton(ctx));
+        fill(ctx.tools, gates.length > 0 && newButton(ctx));
         fill(el, tasks.length ? h('div', { role: 'list' }, tasks.map(row)) : gates.length ? teachTask(ctx) : teachGates());
         links()[focused]?.focus();
     });

@@ -28,13 +28,13 @@ export function failureCard(ctx, task, onSeen) {
         const { taskId } = await ctx.hub.call('task.submit', { prompt: (await fullPrompt(ctx, task)), agent: task.agent || undefined, hub: hubOf(task.id) });
         await onSeen?.();
         ctx.go(`#/session/${ctx.model.tasks.get(taskId)?.sessionId ?? task.sessionId}`);
-    });
+    }, { needs: 'work' });
     return h('section.card.failure', { 'aria-label': `Failed: ${brief(task.prompt, 80)}` },
         h('div.card-head', icon('failed'), h('h2', brief(task.prompt, 200)), h('span.grow'), when(task.ended)),
         h('dl.detail', h('dt', 'what'), h('dd', `${task.id} failed${task.attempt > 1 ? ` after ${task.attempt} attempts` : ''}, with the agent ${task.agent}.`),
             h('dt', 'why'), h('dd', h('pre.mono', { tabindex: '0', role: 'group', 'aria-label': 'Error' }, task.error || 'It gave no error.')), REASONS[task.reason] && [h('dt', ''), h('dd', REASONS[task.reason])],
             h('dt', 'next'), h('dd', task.sessionId ? 'Look at what it said last, then try again or say more in its session.' : 'No agent has begun. Mend what is wrong, then try again.'), task.reason && [h('dt', 'reason'), h('dd', h('code', task.reason))]),
-        h('div.card-foot', h('div.options', h('div', onSeen && button('Mark as seen', 'It was not marked as seen', onSeen)),
+        h('div.card-foot', h('div.options', h('div', onSeen && button('Mark as seen', 'It was not marked as seen', onSeen, { needs: 'work' })),
             h('div.options-allow', retry, h('a.button.primary', { href: addressOf(task) }, task.gated ? 'Open it' : 'Open the session')))));
 }
 

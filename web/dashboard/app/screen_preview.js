@@ -118,7 +118,7 @@ export function screen(ctx) {
             put({ warning: 'warn', info: 'log', note: 'log' }[one.severity ?? one.level] ?? 'error', one.message ?? one.text ?? '', place, file && !file.startsWith('/') ? file.replace(/^\.\//, '') : undefined);
         }
     }
-    const teachBuild = () => put('log', 'No build is configured. Add to ~/.config/weft/config.json, then weft reload: {"build": {"command": ["make"]}}');
+    const teachBuild = () => put('log', 'No build is configured. Type in the project\u2019s folder: weft config set build.command \'["make"]\'; weft reload');
 
     /* ---- the frame ---- */
 
@@ -128,8 +128,8 @@ export function screen(ctx) {
     async function begin() {
         if (!await hasPage(hub)) {
             fill(stage, empty('No page to show', 'The preview shows index.html of the project\u2019s folder (or of dist, build, out or public in it), and what it loads from there.', [
-                ['Make one, or let an agent do it.', button('Ask for a page', '', () => ctx.compose({ prompt: 'write index.html: a small page that says hello' }))], ['Or by hand:', 'echo "<h1>Hello</h1>" > index.html'],
-                ['If the page must be built first, say how in ~/.config/weft/config.json. The button Build runs it.', '{"build": {"command": ["npm", "run", "build"]}}']]));
+                ['Make one, or let an agent do it.', button('Ask for a page', '', () => ctx.compose({ prompt: 'write index.html: a small page that says hello' }), { needs: 'work' })], ['Or by hand:', 'echo "<h1>Hello</h1>" > index.html'],
+                ['If the page must be built first, say how. The button Build runs it.', 'weft config set build.command \'["npm", "run", "build"]\'; weft reload']]));
             return;
         }
         const { nonce, fragment } = invitation();

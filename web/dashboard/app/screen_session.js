@@ -363,7 +363,7 @@ export function screen(ctx) {
         }
     });
     const composer = h('div.composer', queued, h('div.composer-row', box, send));
-    const closedNote = h('div.composer', h('p.dim', 'This session is closed. ', button('Resume it', 'It was not resumed', () => hub.call('session.resume', { sessionId: id }))));
+    const closedNote = h('div.composer', h('p.dim', 'This session is closed. ', button('Resume it', 'It was not resumed', () => hub.call('session.resume', { sessionId: id }), { needs: 'work' })));
 
     function refresh() {
         const session = model.sessions.get(id);

@@ -24,7 +24,7 @@ export function screen(ctx) {
     scope.add(() => list.destroy());
     const find = h('input.find', { type: 'search', placeholder: 'Filter by text', 'aria-label': 'Filter by text', oninput: () => { text = find.value.toLowerCase(); refresh(); } });
     const body = h('div.tasks-body');
-    fill(ctx.tools, button('New task', 'No task was made', () => ctx.compose(), { kind: 'primary', iconName: 'plus', hint: 'c' }));
+    fill(ctx.tools, button('New task', 'No task was made', () => ctx.compose(), { kind: 'primary', iconName: 'plus', hint: 'c', needs: 'work' }));
     function refresh() {
         shown = model.sessionList().filter(one => !text || `${model.sessionTitle(one)} ${one.agent} ${one.id}`.toLowerCase().includes(text));
         const want = model.ready.peek() && !model.sessions.size ? 'empty' : 'list';

@@ -24,7 +24,7 @@ export function screen(ctx) {
     /* ---- rows ---- */
 
     const row = (task, _, index) => {
-        const box = h('input', { type: 'checkbox', checked: chosen.has(task.id), disabled: isOver(task), 'aria-label': `Choose ${task.id}`, onchange: () => toggle(task, box.checked) });
+        const box = h('input', { type: 'checkbox', 'data-needs': 'work', checked: chosen.has(task.id), disabled: isOver(task), 'aria-label': `Choose ${task.id}`, onchange: () => toggle(task, box.checked) });
         const asking = task.state === 'running' && [...model.questions.values()].some(one => one.state === 'open' && one.taskId === task.id);
         const title = h('a.task-prompt', { href: `#/session/${task.sessionId}`, onfocus: () => { cursor = shown.indexOf(task); } }, brief(task.prompt, 240) || task.id);
         return h('div.task', { role: 'row', 'aria-rowindex': index + 2 }, h('span', { role: 'cell' }, box), h('span.task-state', { role: 'cell' }, badge(asking ? 'asks' : task.state)),
@@ -52,12 +52,12 @@ export function screen(ctx) {
     const cancelChosen = twice('Cancel chosen', 'Press again to cancel them', 'Not all were cancelled', cancelAll, { kind: 'deny' });
     const chosenBar = h('div.chosen-bar', { hidden: true }, h('span'), cancelChosen, h('button', { type: 'button', onclick: () => { chosen.clear(); refresh(); } }, 'Choose none'));
     const summary = h('div.dim.small.summary', { role: 'status' });
-    const all = h('input', { type: 'checkbox', 'aria-label': 'Choose all that are shown and not over', onchange: () => { shown.forEach(task => !isOver(task) && (all.checked ? chosen.add(task.id) : chosen.delete(task.id))); refresh(); } });
+    const all = h('input', { type: 'checkbox', 'data-needs': 'work', 'aria-label': 'Choose all that are shown and not over', onchange: () => { shown.forEach(task => !isOver(task) && (all.checked ? chosen.add(task.id) : chosen.delete(task.id))); refresh(); } });
     const head = h('div.task.task-head', { role: 'row', 'aria-rowindex': '1' }, h('span', { role: 'columnheader' }, all), ...['state', 'prompt', 'changed', 'agent', 'age', 'took', 'attempts'].map((name, i) =>
         h(`span.task-${['state', 'title', 'changes', 'agent', 'age', 'took', 'attempts'][i]}`, { role: 'columnheader' }, name)));
     const table = h('div.task-table', { role: 'table', 'aria-label': 'Tasks' }, h('div', { role: 'rowgroup' }, head), list.el);
     const body = h('div.tasks-body');
-    fill(ctx.tools, h('a.button', { href: '#/gated' }, 'Gated tasks'), button('New task', 'No task was made', () => ctx.compose(), { kind: 'primary', iconName: 'plus', hint: 'c' }));
+    fill(ctx.tools, h('a.button', { href: '#/gated' }, 'Gated tasks'), button('New task', 'No task was made', () => ctx.compose(), { kind: 'primary', iconName: 'plus', hint: 'c', needs: 'work' }));
 
     async function cancelAll() {
         const ids = [...chosen];
@@ -124,7 +124,7 @@ export function screen(ctx) {
         el: h('div.tasks', h('div.filters', chips, find, summary), chosenBar, body),
         keys: {
             j: () => move(1), k: () => move(-1), '/': () => find.focus(),
-            x: () => { const task = shown[cursor]; if (task && !isOver(task)) toggle(task, !chosen.has(task.id)); },
+            x: () => { const task = shown[cursor]; if (task && !isOver(task) && hub.may('work')) toggle(task, !chosen.has(task.id)); },
         },
     };
 }

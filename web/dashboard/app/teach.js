@@ -5,7 +5,7 @@ import { button } from './ui.js';
 
 /* title: on a screen that is not the Inbox. */
 export function fillWithAdvice(el, ctx, title) {
-    const go = (label, prompt) => button(label, 'The task was not submitted', () => ctx.compose({ prompt }));
+    const go = (label, prompt) => button(label, 'The task was not submitted', () => ctx.compose({ prompt }), { needs: 'work' });
     const only = ctx.model.agents.filter(one => one.found).length < 2;
     fill(el, empty(title ?? 'Nothing waits for you', title ? 'Three things to try:' : 'When an agent asks something, or a task fails, it is here. Three things to try:', [
         ['Say hello: an agent answers, and you see it as it does.', h('div.try', go('Say hello', 'hello'), command('weft task submit --wait "hello"'))],

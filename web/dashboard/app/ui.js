@@ -65,9 +65,10 @@ const closeButton = action => h('button.plain', { onclick: action, 'aria-label':
 
 /* ---- buttons ---- */
 
-/* A button whose press is shown until it is known what came of it. what: for the message if it fails. */
-export function button(label, what, action, { kind = '', iconName, title, hint } = {}) {
-    const el = h(`button${kind ? `.${kind}` : ''}`, { type: 'button', title }, iconName && icon(iconName), label && h('span', label), hint && h('kbd', hint));
+/* A button whose press is shown until it is known what came of it. what: for the message if it fails. needs: 'work' if a login that may
+ * only look does not see it. */
+export function button(label, what, action, { kind = '', iconName, title, hint, needs } = {}) {
+    const el = h(`button${kind ? `.${kind}` : ''}`, { type: 'button', title, 'data-needs': needs }, iconName && icon(iconName), label && h('span', label), hint && h('kbd', hint));
     el.addEventListener('click', async () => {
         if (el.getAttribute('aria-busy') === 'true')
             return;

@@ -502,6 +502,10 @@ static void leave_plan(following *self) {
                             self->signals > 1 ? "%s is being cancelled; this does not wait for it: weft plan show %s"
                                               : "without a connection %s goes on: weft plan show %s",
                             self->id, self->id);
+    else if (self->stage == OFFERED && *self->id) {
+        fputc('\n', self->app->err.file); /* behind the question */
+        weft__terminal_line(&self->terminal, NULL, "It does not run. To run it: weft plan run %s", self->id);
+    }
     end_following(self, WEFT_INTERRUPTED);
 }
 

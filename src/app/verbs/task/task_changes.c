@@ -24,7 +24,7 @@ weft_exit weft__task_find_id(weft_app *app, weft_connection *connection, char re
         tasks = *answer.result;
     weft_json newest = weft_at(&tasks, 0);
     snprintf(ret, 64, "%s", weft_get_str(&newest, "id", ""));
-    return *ret ? WEFT_DONE : weft__fail(app, WEFT_FAILED, NULL, "there is no task");
+    return *ret ? WEFT_DONE : weft__fail(app, WEFT_NOT_FOUND, "\"weft task submit PROMPT\" makes one.", "there is no task");
 }
 
 weft_exit weft__task_on_connection(weft_app *app,
