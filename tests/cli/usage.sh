@@ -65,7 +65,7 @@ done <<<"$subcommands"
 run "$weft" task submit -h
 like "submit has its options" "--worktree" "$out"
 unlike "and no others" "--strategy" "$out"
-unlike "for which it needs not be named" "submit: " "$(sed -n '/^options:/,$p' <<<"$out" | grep -v -- --timeout -A1)"
+unlike "for which it needs not be named" "submit: " "$(sed -n '/^options:/,$p' <<<"$out")"
 run "$weft" task merge -h
 like "merge has its own" "--strategy" "$out"
 unlike "and not those of submit" "--worktree" "$out"

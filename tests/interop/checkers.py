@@ -3,10 +3,11 @@
 is not installed is skipped and named."""
 import os
 import shutil
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "faults"))
-from hub import Hub, main
+from hub import Hub, Skipped, main
 
 TOOLS = os.path.join(os.environ["SOURCE"], "build", "tools")
 # Of npm: not where a project has it, but linked into a folder of PATH, as "npm install --global" does.
@@ -46,8 +47,15 @@ ROWS = [
 ]
 
 
+def is_new(program):
+    """Of eslint: the one that Debian 12 installs with npm knows none of our options, and is passed over."""
+    version = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60, check=False).stdout
+    return int(version.strip().lstrip("v").split(".")[0] or 0) >= 9
+
+
 def is_there(program, folder):
-    return program == "weft" or bool(shutil.which(program, path="/usr/local/bin:/usr/bin:/bin:" + folder))
+    found = program == "weft" or shutil.which(program, path="/usr/local/bin:/usr/bin:/bin:" + folder)
+    return bool(found) and (program != "eslint" or is_new(found))
 
 
 def check_row(caller, row):
@@ -84,4 +92,26 @@ def the_real_programs():
             shutil.rmtree(tools)
 
 
-main([the_real_programs])
+def an_eslint_that_is_too_old():
+    """The real one where Debian's is installed, else what that one says."""
+    with Hub() as hub:
+        tools = os.path.join(os.path.dirname(hub.folder), os.path.basename(hub.folder) + "-bin")
+        os.mkdir(tools)
+        try:
+            old = os.path.join(tools, "eslint")
+            with open(old, "w", encoding="utf-8") as file:
+                file.write("#!/bin/sh\necho \"Invalid option '--config-lookup' - perhaps you meant '--config'?\" >&2\nexit 2\n")
+            os.chmod(old, 0o755)
+            first = shutil.which("eslint", path="/usr/local/bin:/usr/bin:/bin:" + tools)
+            if first != old and is_new(first):
+                raise Skipped("a newer eslint is installed")
+            hub.env["PATH"] = tools + ":" + os.environ["PATH"]
+            caller = hub.start().connect()
+            for code, valid in (("let x = 1;\n", GOOD), ("let x = ;\n", BAD)):
+                answer = caller.call("validate_code", language="javascript", code=code)
+                assert answer["valid"] == valid and answer["checkers"] == ["node"], answer
+        finally:
+            shutil.rmtree(tools)
+
+
+main([the_real_programs, an_eslint_that_is_too_old])

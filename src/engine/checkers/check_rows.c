@@ -146,6 +146,7 @@ const weft_checker weft__checker_rows[] = {
      .rule_suffix = ": 2",
      .is_rule = is_eslint_rule,
      .usual = "--rule=no-unused-vars: 1",
+     .too_old = "Invalid option '--config-lookup'", /* such as Debian 12 installs with npm */
      .parse = weft__parse_eslint},
     {.language = "typescript",
      .name = "tsc",
