@@ -224,8 +224,11 @@ static int refuse_order(weft_req *req, const weft_hub *hub, const char *agent, i
     case -ENOENT:
         return weft__reply_no_agent(req, hub, WEFT_INVALID_PARAMS, "agentNotConfigured", "/_meta/weft~1agent", agent);
     case -EXDEV:
+    case -ELOOP:
         return weft__reply_invalid(req, "/cwd", "the folder must lie in %s", weft__engine_folder(hub->engine));
     case -ENOTDIR:
+    case -EACCES:
+    case -ENAMETOOLONG:
         return weft__reply_invalid(req, "/cwd", "there is no such folder");
     case -EINVAL:
     case -EMSGSIZE:
