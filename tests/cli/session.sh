@@ -95,4 +95,18 @@ exits "once" 8
 weft session prompt "$id" hello
 task=$out
 until_true state "$task" completed
+
+# The agent of a session is not configured any more: it is said why it still has its copy.
+weft config set agents.other '{"driver": "demo"}'
+weft reload
+weft session new --agent other
+id=$out
+weft session prompt "$id" hello
+task=$out
+until_true state "$task" completed
+weft config unset agents.other
+weft reload
+weft session delete "$id"
+exits "delete without its agent" 0
+like "without its agent: says why" "its own copy: the agent is no longer configured" "$err"
 close

@@ -86,7 +86,7 @@ TEST(refusals) {
         {"own origin, other scheme", "GET /health HTTP/1.1\r\n" HOST "Origin: https://localhost\r\n\r\n", 403, "", true},
         {"preflight",
          "OPTIONS /rpc HTTP/1.1\r\n" HOST "Origin: http://localhost\r\nAccess-Control-Request-Method: POST\r\n\r\n", 204,
-         "Access-Control-Allow-Headers: authorization, content-type\r\n", false},
+         "Access-Control-Allow-Methods: GET, POST, DELETE\r\nAccess-Control-Allow-Headers: authorization, *\r\n", false},
         {"preflight from elsewhere",
          "OPTIONS /rpc HTTP/1.1\r\n" HOST "Origin: http://evil.example\r\nAccess-Control-Request-Method: POST\r\n\r\n", 403,
          "", true},
@@ -134,7 +134,7 @@ TEST(listed_hosts_and_origins) {
     CHECK_INT(world_http(w, 0, &body, "GET /health HTTP/1.1\r\nHost: Weft.example:99\r\n\r\n"), 200);
     CHECK_INT(world_http(w, 0, &body, "GET /health HTTP/1.1\r\nHost: x.weft.example\r\n\r\n"), 421);
     CHECK_INT(world_http(w, 0, &body, "GET /health HTTP/1.1\r\n" HOST "Origin: https://app.example\r\n\r\n"), 200);
-    HAS(w, "Vary: Origin\r\nAccess-Control-Allow-Origin: https://app.example\r\n");
+    HAS(w, "Vary: Origin\r\nAccess-Control-Expose-Headers: *\r\nAccess-Control-Allow-Origin: https://app.example\r\n");
     CHECK_INT(world_http(w, 0, &body, "GET /health HTTP/1.1\r\n" HOST "Origin: https://app.example:444\r\n\r\n"), 403);
     world_free(w);
 }

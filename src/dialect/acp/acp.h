@@ -99,6 +99,10 @@ int weft__acp_follow(weft_hub_client *client, const char *session);
  * that has been told; r > 0: a weft_gap, the position is not in the journal any more, and it follows from now on. */
 int weft__acp_follow_from(weft_hub_client *client, const char *session, const char *epoch, uint64_t after, bool whole,
                           weft_acp_followed *done, void *ctx);
+/* It is asked what is open there and it was not asked yet. told: it has been told of what it cannot be asked. */
+void weft__acp_ask_open(weft_hub_client *client, const char *session, bool told);
+/* The type of what is asked so, for who was told. */
+#define ACP_OPEN_QUESTION "open question"
 void weft__acp_unfollow(weft_hub_client *client, const char *session);
 bool weft__acp_follows(const weft_hub_client *client, const char *session);
 /* When the client has been told everything that has happened so far in a session, or will not be told any more: done. */

@@ -453,7 +453,8 @@ static void ask_to_fill_in(const struct update *about, const weft_json *data) {
     weft__render_call(about->rendering, about->session, question, "elicitation/create", weft_obj(params, count),
                       on_filled_in);
     weft__render_for(about->rendering, 0, needs);
-    tell_elsewhere(about, data, question);
+    if (strcmp(about->event->type, ACP_OPEN_QUESTION) != 0)
+        tell_elsewhere(about, data, question);
     weft__render_for(about->rendering, 0, 0);
 }
 
@@ -511,7 +512,7 @@ void weft__acp_render(const weft_hub *hub, weft_rendering *rendering, const weft
         tell_prompt(&about, data);
     else if (strcmp(event->type, "task.queued") == 0)
         tell_forgotten_prompt(&about, data);
-    else if (strcmp(event->type, "question.asked") == 0)
+    else if (strcmp(event->type, "question.asked") == 0 || strcmp(event->type, ACP_OPEN_QUESTION) == 0)
         tell_question(&about, data);
     else if (is_end_of_task(event->type))
         tell_end(&about, data);

@@ -106,6 +106,13 @@ int weft__acp_follow_from(weft_hub_client *client, const char *session, const ch
     return r;
 }
 
+void weft__acp_ask_open(weft_hub_client *client, const char *session, bool told) {
+    char id[FOLLOW_ID];
+    weft_subscription *subscription = weft__hub_client_subscription(client, follow_id(session, id));
+    if (subscription)
+        weft__subscription_call_open(subscription, session, told ? ACP_OPEN_QUESTION : "question.asked");
+}
+
 void weft__acp_unfollow(weft_hub_client *client, const char *session) {
     char id[FOLLOW_ID];
     weft__hub_client_unsubscribe(client, follow_id(session, id));

@@ -240,7 +240,10 @@ int weft__acp_on_prompt(weft_req *req, const weft_json *params, void *ctx) {
     (void) params;
     if (!weft__session_find(hub->engine, in->sessionId))
         return weft__acp_no_session(req, in->sessionId);
+    bool knew = !client || weft__acp_follows(client, in->sessionId);
     int r = client ? weft__acp_follow(client, in->sessionId) : 0;
+    if (r >= 0 && !knew)
+        weft__acp_ask_open(client, in->sessionId, false);
     if (r >= 0)
         r = weft__acp_content(&in->prompt, hub->alloc, &text, &bad, &why);
     if (r == -EINVAL)

@@ -183,6 +183,7 @@ struct opening {
     const weft_hub *hub;
     weft_req *req;
     struct place place;
+    bool knew; /* it followed the session before */
     char session[SESSION_ID];
 };
 
@@ -223,8 +224,11 @@ static int refuse_order(weft_req *req, const weft_hub *hub, const char *agent, i
     case -ENOENT:
         return weft__reply_no_agent(req, hub, WEFT_INVALID_PARAMS, "agentNotConfigured", "/_meta/weft~1agent", agent);
     case -EXDEV:
+    case -ELOOP:
         return weft__reply_invalid(req, "/cwd", "the folder must lie in %s", weft__engine_folder(hub->engine));
     case -ENOTDIR:
+    case -EACCES:
+    case -ENAMETOOLONG:
         return weft__reply_invalid(req, "/cwd", "there is no such folder");
     case -EINVAL:
     case -EMSGSIZE:
@@ -318,9 +322,11 @@ static const char *gap_reason(int gap) {
     return gap == WEFT_GAP_EPOCH ? "epochChanged" : gap == WEFT_GAP_TRIMMED ? "trimmed" : "futureSeq";
 }
 
-/* Everything was told. Without a position there is nothing to say about it. */
+/* Everything was told. Without a position there is nothing to say about it. What was asked before it follows is asked now.
+ */
 static void answer_opened(void *ctx, int r) {
     struct opening *opening = ctx;
+    weft_hub_client *client = weft__acp_client_of(opening->hub, opening->req);
     const weft_session *session = weft__session_find(opening->hub->engine, opening->session);
     if (r < 0)
         weft__reply_failure(opening->req, r);
@@ -328,6 +334,8 @@ static void answer_opened(void *ctx, int r) {
         weft__acp_no_session(opening->req, opening->session);
     else
         reply_session(opening->req, opening->hub, session, false, r > 0 ? gap_reason(r) : NULL);
+    if (r >= 0 && session && client)
+        weft__acp_ask_open(client, opening->session, opening->knew || (r == 0 && !opening->place.live));
     free_opening(opening);
 }
 
@@ -342,6 +350,7 @@ static void refuse_follow(weft_req *req, int r) {
 static void follow_opened(struct opening *opening) {
     weft_hub_client *client = weft__acp_client_of(opening->hub, opening->req);
     const struct place *place = &opening->place;
+    opening->knew = client && weft__acp_follows(client, opening->session);
     int r = !client       ? 0
             : place->live ? weft__acp_follow(client, opening->session)
                           : weft__acp_follow_from(client, opening->session, *place->epoch ? place->epoch : NULL,

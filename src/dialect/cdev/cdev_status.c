@@ -75,13 +75,14 @@ const char *weft__cdev_workspace(const weft_hub *hub, char ret[CDEV_WORKSPACE]) 
     return ret;
 }
 
-/* Unknown members are left out, never null. */
+/* Unknown members are left out, never null. Where several agents run, and none of them is this client's, the state is that
+ * of all of them, as in the heartbeat. */
 int weft__cdev_status(weft_req *req, const weft_json *params, void *ctx) {
     weft_hub *hub = ctx;
     const weft_hub_host *host = hub->host;
     const weft_session *session = weft__cdev_session(hub, weft_req_peer(req));
     const weft_agent *agent = weft__agent_default(hub->engine);
-    const char *state = weft__cdev_state_of(task_of(hub, session));
+    const char *state = session ? weft__cdev_state_of(task_of(hub, session)) : weft__cdev_state(hub);
     bool watching = hub->watching || (hub->automation && weft__automation_health(hub->automation).watching);
     char workspace[CDEV_WORKSPACE];
     (void) params;

@@ -59,6 +59,61 @@ int weft__subscription_call(weft_subscription *subscription, const char *questio
     return 0;
 }
 
+/* ---- what is open when a client comes ---- */
+
+static bool is_called(const weft_subscription *subscription, const char *question) {
+    for (const weft_link *at = subscription->calls.next; at != &subscription->calls; at = at->next)
+        if (strcmp(WEFT_CONTAINER(at, struct open_call, link)->question, question) == 0)
+            return true;
+    return false;
+}
+
+static weft_val json_or_none(const char *text) {
+    return text ? weft_raw(text, strlen(text)) : weft_none();
+}
+
+static int call_about(weft_subscription *subscription, const weft_question *question, const char *type) {
+    weft_hub_clients *clients = subscription->client->clients;
+    weft_doc *doc;
+    char *text;
+    size_t len;
+    int r = weft_to_text(WEFT_OBJ({"questionId", weft_str(question->id)}, {"taskId", weft_str_or_none(question->task)},
+                                  {"sessionId", weft_str_or_none(question->session)}, {"kind", weft_str(question->kind)},
+                                  {"title", weft_str(question->title)}, {"options", json_or_none(question->options)},
+                                  {"detail", json_or_none(question->detail)}),
+                         clients->alloc, &text, &len);
+    if (r < 0)
+        return r;
+    r = weft_doc_parse(text, len, clients->alloc, &doc);
+    if (r >= 0) {
+        weft_event event = {.stream = WEFT_STREAM_HUB,
+                            .type = type,
+                            .gseq = clients->told,
+                            .time_ms = question->created_ms,
+                            .data = {text, len}};
+        r = weft__rendering_alone(subscription, &event, weft_doc_root(doc));
+        weft_doc_free(doc);
+    }
+    weft_text_free(text, clients->alloc);
+    return r;
+}
+
+void weft__subscription_call_open(weft_subscription *subscription, const char *session, const char *type) {
+    weft_hub_client *client = subscription->client;
+    const weft_engine *engine = client->clients->hub->engine;
+    int r = 0;
+    for (const weft_question *question = weft__question_first(engine, false); r >= 0 && question;
+         question = weft__question_next(engine, question, false))
+        if (question->session && strcmp(question->session, session) == 0 && !is_called(subscription, question->id))
+            r = call_about(subscription, question, type);
+    if (r < 0) {
+        client->failing = client->clients->failing = true;
+        weft__hub_clients_lose_failing(client->clients);
+    }
+}
+
+/* ---- when it is settled ---- */
+
 /* weft_cancel() tells the client and completes the call. A connection that is being torn down may not know it any more. */
 static void withdraw_call(struct open_call *call) {
     if (weft_cancel(call->subscription->client->peer, call->id) < 0)

@@ -210,6 +210,9 @@ typedef void weft_on_reply(const weft_hub *hub, weft_hub_client *client, const c
  * client has too many open; -ENOTSUP: it cannot be called; -ENOMEM. */
 int weft__subscription_call(weft_subscription *subscription, const char *question, const char *method, weft_val params,
                             weft_on_reply *on_reply);
+/* Ask it what is open in a session, for who follows from now on and has not heard those events: as its dialect renders an
+ * event of this type with the data of question.asked. What it is asked already is left out. Without memory it is closed. */
+void weft__subscription_call_open(weft_subscription *subscription, const char *session, const char *type);
 
 /* ---- streams ---- */
 

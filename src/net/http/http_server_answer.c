@@ -49,7 +49,8 @@ int weft__web_head(weft_conn *conn, int status, const char *type, const char *ex
     if (r >= 0)
         r = put_answer_header(web, alloc, "Content-Type: ", type);
     if (r >= 0)
-        r = put_answer_header(web, alloc, "Vary: Origin\r\nAccess-Control-Allow-Origin: ", web->origin);
+        r = put_answer_header(
+            web, alloc, "Vary: Origin\r\nAccess-Control-Expose-Headers: *\r\nAccess-Control-Allow-Origin: ", web->origin);
     return r < 0 ? r : weft__buf_put(&web->out, alloc, "\r\n", 2);
 }
 

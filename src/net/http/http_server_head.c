@@ -322,12 +322,13 @@ static int judge_missing(weft_conn *conn, weft_asked *asked) {
     return *allow ? not_allowed(asked, allow) : refuse_head(asked, 404, "notFound");
 }
 
-/* The browser asks before it lets a page ask: yes, for origins that check_origin() accepted. */
+/* The browser asks before it lets a page ask: yes, for origins that check_origin() accepted. Routes have headers of their
+ * own (Last-Event-ID, those of ACP), so any may be sent; the wildcard is for all but authorization. */
 static int answer_options(weft_asked *asked) {
     bool preflight = asked->origin.data && weft__http_find(asked->head, "access-control-request-method", NULL).data;
     snprintf(asked->extra, sizeof asked->extra, "Allow: GET, POST, OPTIONS\r\n%s",
-             preflight ? "Access-Control-Allow-Methods: GET, POST\r\n"
-                         "Access-Control-Allow-Headers: authorization, content-type\r\n"
+             preflight ? "Access-Control-Allow-Methods: GET, POST, DELETE\r\n"
+                         "Access-Control-Allow-Headers: authorization, *\r\n"
                          "Access-Control-Max-Age: 600\r\n"
                        : "");
     return 204;

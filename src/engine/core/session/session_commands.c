@@ -655,7 +655,9 @@ static int ask_to_remove(session_job *job) {
         return 0;
     int r = agent ? weft__pool_remove(engine, agent, pub->agent_session, agent_removed, job) : -ENOENT;
     if (r < 0)
-        keep_why(job->command, r == -EOPNOTSUPP ? "the agent cannot delete sessions" : weft_strerror(r));
+        keep_why(job->command, !agent             ? "the agent is no longer configured"
+                               : r == -EOPNOTSUPP ? "the agent cannot delete sessions"
+                                                  : weft_strerror(r));
     job->stage = r < 0 ? job->stage : ASKING;
     return r >= 0;
 }
