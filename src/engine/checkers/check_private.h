@@ -71,7 +71,8 @@ typedef struct weft_checker {
     bool joined;
     bool fails_for_errors; /* only they make it exit with another status than 0: warnings do not explain that */
     bool (*is_rule)(const char *rule);
-    const char *too_old; /* what a version says that does not know these arguments; it counts as not installed. May be NULL */
+    const char
+        *too_old;      /* what a version says that does not know these arguments; it counts as not installed. May be NULL */
     const char *usual; /* the argument instead, where nobody named a rule; NULL: none */
     weft_check_parser *parse;
     const char *probe; /* a file that must be there as well; NULL: none */
