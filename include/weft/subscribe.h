@@ -36,10 +36,10 @@ typedef enum weft_sub_state {
                              state's value comes now */
     WEFT_SUB_LOST,        /* nothing comes at the moment; it goes on by itself. why, and reason if the other side gave one */
     WEFT_SUB_UNSAVED,     /* its position cannot be written to the file: why. Said once until it can be again */
+    WEFT_SUB_ENDED,       /* for good: error is the other side's refusal; otherwise why. Only weft_sub_free() is left */
     WEFT_SUB_NOTICE,      /* it goes on, and the other side says something about it: error, and its code in reason. TVX002,
                              TVX004, TVX007: there is a newer value that cannot be had, and the last one is old. TVX005:
                              values of a state were skipped, because this side reads slowly */
-    WEFT_SUB_ENDED,       /* for good: error is the other side's refusal; otherwise why. Only weft_sub_free() is left */
 } weft_sub_state;
 
 /* Borrowed, like all that is in it. */

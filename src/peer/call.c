@@ -296,17 +296,18 @@ static size_t only_slot(const weft_peer *peer) {
     return slot;
 }
 
-/* Whose id comes behind its result cannot be told from others, so it is waited for as long as it may be. */
+/* Where the id comes behind the result and several calls are open, nobody knows which of them was answered: then it is a
+ * message like others, and its sender is told that it was too large. */
 bool weft__calls_too_large(weft_peer *peer, const char *text) {
     weft_bytes span;
     if (!weft__msg_begins_answer(text, &span))
         return false;
     size_t slot = span.len ? slot_of_answer(peer, span) : only_slot(peer);
-    if (slot == SIZE_MAX)
-        peer->service->stats.stray_answers++;
-    else
+    if (slot != SIZE_MAX)
         complete_call(peer, slot, -EMSGSIZE, NULL);
-    return true;
+    else
+        peer->service->stats.stray_answers++;
+    return slot != SIZE_MAX || span.len || !peer->calls || !peer->calls->count;
 }
 
 int weft__calls_part(weft_peer *peer, int64_t token, const weft_json *part) {

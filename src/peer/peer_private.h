@@ -83,7 +83,7 @@ void weft__calls_answer(weft_peer *peer, const weft_msg *msg, weft_doc *doc);
 /* Is a call with this id open? */
 bool weft__calls_wait_for(const weft_peer *peer, weft_bytes id);
 /* A message that was too large begins like this, with a NUL behind it. True: it was an answer, and the call that waits for
- * it has failed with -EMSGSIZE. */
+ * it, if there is one, has failed with -EMSGSIZE. */
 bool weft__calls_too_large(weft_peer *peer, const char *text);
 /* 1 the part was for one of our calls, 0 not. */
 int weft__calls_part(weft_peer *peer, int64_t token, const weft_json *part);

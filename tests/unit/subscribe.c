@@ -95,7 +95,7 @@ static void on_value(weft_sub *sub, const weft_sub_value *value, void *ctx) {
 }
 
 static void on_news(weft_sub *sub, const weft_sub_news *news, void *ctx) {
-    static const char *const names[] = {"live", "catching up", "resumed", "snapshot", "lost", "unsaved", "notice", "ended"};
+    static const char *const names[] = {"live", "catching up", "resumed", "snapshot", "lost", "unsaved", "ended", "notice"};
     script *s = ctx;
     (void) sub;
     hear(s, "%s", names[news->state]);

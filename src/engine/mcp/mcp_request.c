@@ -415,7 +415,9 @@ static void take_answer(weft_mcp_request *request, int r, const weft_answer *ans
         return; /* the wire is about to say how it ended: weft__mcp_failed() */
     weft__timer_stop(request->mcp->loop, &request->timer);
     weft__mcp_used(request->server);
-    if (r < 0)
+    if (r == -EMSGSIZE)
+        weft__mcp_finish(request, r, "%s sent a message of more than 32 MiB", request->server->spec->name);
+    else if (r < 0)
         weft__mcp_finish(request, r, "%s", r == -EBADMSG ? "the answer of the server is not valid" : weft_strerror(r));
     else if (request->r < 0) /* the wire has failed it, and said why */
         end_request(request);
