@@ -414,6 +414,10 @@ TEST(each_program_takes_its_arguments) {
         for (size_t bad = 0; bad < 2 && texts[bad]; bad++) {
             REQUIRE(weft__check_folder_make(s.folder, row->file, (weft_bytes){texts[bad], strlen(texts[bad])}, folder) >= 0);
             int status = run_row(row, program, folder, said, sizeof said);
+            if (row->too_old && strstr(said, row->too_old)) {
+                weft__check_folder_remove(folder);
+                break; /* so is this one: it is passed over */
+            }
             if (!bad && status)
                 CHECK_TEXT(said, strlen(said), "");
             weft_findings *found = calloc(1, sizeof *found);
