@@ -87,7 +87,7 @@
     S_IS("file_watcher", S_WATCHER) "," \
     S_IS("scheduler", S_SCHEDULER) "," \
     S_IS("messaging", S_OF(S_IS("enabled", S_BOOL), "\"enabled\"")) "," \
-    S_IS("store", S_OF(S_IS("error", S_STRING), "\"error\"")), \
+    S_IS("store", S_OF(S_IS("error", S_STRING) "," S_IS("skipped_events", S_COUNT), "")), \
     "\"ipc\",\"supervisor\",\"automation\",\"file_watcher\",\"scheduler\",\"messaging\"")
 
 #define S_STATUS S_OF( \
