@@ -570,7 +570,7 @@ def liar_at(path, events, result=None, known=None):
     answers = {"relay.hello": {"epoch": "e" * 32, "version": "9", "chain": ["e" * 32]},
                "event.subscribe": result or {"resumed": True, "epoch": "e" * 32, "head": 9},
                "relay.known": known or {"events": []}}
-    return Liar(lambda method, _: answers.get(method, {"ok": "task-0001"}),
+    return Liar(lambda method, _: answers.get(method, {"cancelled": True, "ok": "task-0001"}),
                 lambda method: [{"method": "event", "params": event} for event in events if method == "event.subscribe"], path)
 
 
@@ -603,7 +603,7 @@ def false_hub():
         relay.start()
         wait_until("all is taken in", lambda: [h["at"] for h in relay.hubs()] == [15, 15])
         assert relay.call("task.list") == []
-        assert relay.call("task.cancel", taskId="odd:task-0001") == {"ok": "task-0001"}
+        assert relay.call("task.cancel", taskId="odd:task-0001") == {"cancelled": True, "ok": "task-0001"}
         hub.done()
 
 
