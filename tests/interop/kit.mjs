@@ -108,7 +108,7 @@ let folder;
 export function scratch(name = '') {
     if (!folder) {
         folder = fs.mkdtempSync(path.join(os.tmpdir(), 'weft-'));
-        cleanup(() => fs.rmSync(folder, { recursive: true, force: true }));
+        cleanup(() => fs.rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 })); // a browser that was ended may still write
     }
     return path.join(folder, name);
 }
