@@ -177,7 +177,7 @@ static void put_value_line(const sub_view *self, const weft_sub_value *value) {
 }
 
 /* A list without items has no columns of its own, and it takes the place of the table before it all the same. */
-static int put_value(const sub_view *self, const weft_sub_value *value) {
+static int put_sub_value(const sub_view *self, const weft_sub_value *value) {
     columns shown = {.count = 0};
     weft_json first = weft_at(value->value, 0);
     bool table = !self->app->common.json && self->app->out.terminal && weft_sub_is_state(self->sub) &&
@@ -195,7 +195,7 @@ static void on_view_value(weft_sub *sub, const weft_sub_value *value, void *ctx)
     (void) sub;
     if (self->over)
         return;
-    int r = put_value(self, value);
+    int r = put_sub_value(self, value);
     fflush(self->app->out.file);
     if (r < 0)
         end_view(self, weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r)));

@@ -107,18 +107,18 @@ const weft_metric_form weft__metrics_prometheus = {begin_prometheus, end_prometh
 
 /* ---- JSON ---- */
 
-static void put_value(weft_metric_out *out, weft_val value) {
+static void put_metric_value(weft_metric_out *out, weft_val value) {
     if (out->r >= 0)
         out->r = weft__write_val(out->buf, out->alloc, &value);
 }
 
 static void begin_json(weft_metric_out *out) {
     put_string(out, out->metrics ? ",{\"name\":" : "{\"name\":");
-    put_value(out, weft_str(out->metric->name));
+    put_metric_value(out, weft_str(out->metric->name));
     put_string(out, ",\"type\":");
-    put_value(out, weft_str(weft__metric_types[out->metric->type]));
+    put_metric_value(out, weft_str(weft__metric_types[out->metric->type]));
     put_string(out, ",\"help\":");
-    put_value(out, weft_str(out->metric->help));
+    put_metric_value(out, weft_str(out->metric->help));
     put_string(out, ",\"samples\":[");
 }
 
@@ -132,9 +132,9 @@ static void put_json_labels(weft_metric_out *out, const char *const *values) {
     for (size_t i = 0; *name; i++, separator = ",") {
         size_t len = strcspn(name, " ");
         put_string(out, separator);
-        put_value(out, weft_strn(name, len));
+        put_metric_value(out, weft_strn(name, len));
         put_string(out, ":");
-        put_value(out, weft_str(values[i] ? values[i] : ""));
+        put_metric_value(out, weft_str(values[i] ? values[i] : ""));
         name += len + (name[len] == ' ');
     }
     put_string(out, "},");
@@ -143,7 +143,7 @@ static void put_json_labels(weft_metric_out *out, const char *const *values) {
 static void put_json(weft_metric_out *out, const char *const *values, weft_val number) {
     put_json_labels(out, values);
     put_string(out, "\"value\":");
-    put_value(out, number);
+    put_metric_value(out, number);
     put_string(out, "}");
 }
 
@@ -157,8 +157,9 @@ static void put_json_buckets(weft_metric_out *out, const weft_histogram *histogr
         if (!histogram->of[i])
             continue;
         put_string(out, separator);
-        put_value(out, WEFT_ARR(limit == UINT64_MAX ? weft_null() : weft_num((double) (limit - scale->whole) / scale->per),
-                                weft_uint(histogram->of[i])));
+        put_metric_value(out,
+                         WEFT_ARR(limit == UINT64_MAX ? weft_null() : weft_num((double) (limit - scale->whole) / scale->per),
+                                  weft_uint(histogram->of[i])));
         separator = ",";
     }
     put_string(out, "]");
@@ -174,12 +175,12 @@ static void put_json_histogram(weft_metric_out *out, const char *const *values, 
     static const double parts[] = {0.5, 0.95, 0.99};
     put_json_labels(out, values);
     put_string(out, "\"count\":");
-    put_value(out, weft_uint(histogram->count));
+    put_metric_value(out, weft_uint(histogram->count));
     put_string(out, ",\"sum\":");
-    put_value(out, weft_num((double) histogram->sum / scale->per));
+    put_metric_value(out, weft_num((double) histogram->sum / scale->per));
     for (size_t i = 0; i < 3; i++) {
         put_string(out, names[i]);
-        put_value(out, quantile_val(histogram, scale, parts[i]));
+        put_metric_value(out, quantile_val(histogram, scale, parts[i]));
     }
     put_json_buckets(out, histogram, scale);
     put_string(out, "}");

@@ -21,7 +21,7 @@ bool weft__planner_knows_type(const weft_hub *hub, const char *role, const char 
 }
 
 /* A string as it is, anything else as JSON. */
-static int put_value(weft_buf *out, const weft_alloc *alloc, const weft_json *value) {
+static int put_prompt_value(weft_buf *out, const weft_alloc *alloc, const weft_json *value) {
     weft_bytes text;
     if (weft_typeof(value) != WEFT_STRING)
         return weft__buf_put(out, alloc, value->text, value->len);
@@ -46,11 +46,11 @@ static int put_line(weft_buf *out, const weft_alloc *alloc, const char *label, c
     if (r >= 0)
         r = weft__buf_put_text(out, alloc, ": ");
     if (weft_typeof(value) != WEFT_ARRAY)
-        return r < 0 ? r : put_value(out, alloc, value);
+        return r < 0 ? r : put_prompt_value(out, alloc, value);
     for (weft_iter it = weft_iterate(value); r >= 0 && weft_next(&it); first = false) {
         r = first ? 0 : weft__buf_put_text(out, alloc, ", ");
         if (r >= 0)
-            r = put_value(out, alloc, &it.value);
+            r = put_prompt_value(out, alloc, &it.value);
     }
     return r;
 }

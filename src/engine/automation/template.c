@@ -39,7 +39,7 @@ static int put_char(filling *fill, char c) {
     return put_filled(fill, encoded, sizeof encoded);
 }
 
-static int put_value(filling *fill, const weft_json *value) {
+static int put_filled_value(filling *fill, const weft_json *value) {
     weft_bytes text = {value->text, value->len};
     weft_type type = weft_typeof(value);
     if (type == WEFT_ABSENT || (type == WEFT_NULL && fill->use != WEFT_TEMPLATE_AIWG))
@@ -105,7 +105,7 @@ static int fill_holes(filling *fill, const char *text, const weft_json *event) {
             weft_json value = {0};
             weft_bytes hole = {text, (size_t) (behind - text)};
             bool known = find_value(fill, event, hole, name, &value);
-            r = known ? put_value(fill, &value) : put_filled(fill, hole.data, hole.len);
+            r = known ? put_filled_value(fill, &value) : put_filled(fill, hole.data, hole.len);
             text = behind;
         } else
             r = put_filled(fill, text++, 1);
